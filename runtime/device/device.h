@@ -1,0 +1,48 @@
+// Device: a backend's run-time half (DESIGN.md §2): resolves kernel references to code, declares packed formats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/error.h"
+#include "runtime/program/kernel_abi.h"
+
+namespace edge_infer {
+
+// Plain facts about where code runs, known to compiler and runtime alike.
+struct Target {
+  std::string name;                  // "cpu.portable", "cpu.avx2", "cpu.avx512"
+  int64_t vector_bytes = 16;
+  int64_t gemm_rows = 1;             // row grain that fills the GEMM register tile
+  int64_t gemm_columns = 1;          // column grain: panel width of the packed weight
+  std::string packed_linear_format;  // format of aten.linear's weight, e.g. "nk.f32.p48"
+  int64_t attention_block_rows = 32; // query rows of one attention work unit
+};
+
+struct LoadedKernel {
+  KernelFn function = nullptr;
+  size_t scratch_bytes = 0;  // per worker
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const Target& target() const = 0;
+  // Errors: kNotFound when the backend has no such kernel (the name is given).
+  virtual Result<LoadedKernel> load_kernel(std::string_view name) const = 0;
+  // Size of an [n, k] f32 weight in `format`. Errors: kUnsupported for an unknown format.
+  virtual Result<size_t> packed_bytes(std::string_view format, int64_t n, int64_t k) const = 0;
+  // Packs rows [n, k] (row-major, one pointer a source tensor with its row count) into `out`.
+  struct Rows {
+    const float* data;
+    int64_t rows;
+  };
+  virtual Status pack(std::string_view format, std::span<const Rows> sources, int64_t k,
+                      std::span<std::byte> out) const = 0;
+};
+
+}  // namespace edge_infer

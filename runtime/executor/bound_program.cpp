@@ -27,6 +27,7 @@ Result<std::unique_ptr<BoundProgram>> BoundProgram::bind(Program program, const 
   bound->program_ = std::move(program);
   const Program& p = bound->program_;
   EDGE_INFER_RETURN_IF_ERROR(bound->bind_phases(device));
+  EDGE_INFER_RETURN_IF_ERROR(constants.prepare(p.constants, device));
   for (const ConstantDecl& c : p.constants) {
     if (!c.literal.empty()) {
       bound->constants_.push_back(c.literal.data());

@@ -21,6 +21,8 @@ namespace edge_infer {
 class ConstantSource {
  public:
   virtual ~ConstantSource() = default;
+  // Told all constants of a program before the first locate(), so that packed ones can be made together.
+  virtual Status prepare(std::span<const ConstantDecl> constants, const Device& device) = 0;
   virtual Result<const void*> locate(const ConstantDecl& constant, const Device& device) = 0;
 };
 

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 namespace edge_infer {
 namespace {
-constexpr size_t kAlign = 64;
+constexpr size_t kAlign = AlignedBytes::kAlignment;
 constexpr size_t round_up(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 }  // namespace
 
@@ -22,13 +21,11 @@ BatchBlock::Layout BatchBlock::layout(const BatchCapacity& c) {
   return l;
 }
 
-void BatchBlock::Free::operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kAlign}); }
-
 BatchBlock::BatchBlock(const BatchCapacity& capacity)
     : capacity_(capacity),
       layout_(layout(capacity)),
-      memory_(static_cast<std::byte*>(::operator new[](layout_.bytes, std::align_val_t{kAlign}))) {
-  std::memset(memory_.get(), 0, sizeof(Header));
+      memory_(layout_.bytes) {
+  std::memset(memory_.data(), 0, sizeof(Header));
 }
 
 Status BatchBlock::fill(std::span<const std::span<const int32_t>> texts, int64_t block_rows) {
@@ -44,7 +41,7 @@ Status BatchBlock::fill(std::span<const std::span<const int32_t>> texts, int64_t
     return fail(ErrorCode::kResourceExhausted,
                 "batch of {} sequences, {} tokens, {} units exceeds the capacity of {}, {}, {}", texts.size(), tokens,
                 units, capacity_.sequences, capacity_.tokens, capacity_.units);
-  Header& h = *reinterpret_cast<Header*>(memory_.get());
+  Header& h = *reinterpret_cast<Header*>(memory_.data());
   h = {.version = 1,
        .tokens = static_cast<int32_t>(tokens),
        .sequences = static_cast<int32_t>(texts.size()),

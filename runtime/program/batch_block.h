@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "runtime/base/aligned_bytes.h"
 #include "runtime/base/error.h"
 #include "runtime/program/unit_list.h"
 
@@ -38,26 +38,23 @@ class BatchBlock {
   // kResourceExhausted when a capacity is exceeded; the block is then unchanged.
   Status fill(std::span<const std::span<const int32_t>> texts, int64_t block_rows);
 
-  const Header& header() const { return *reinterpret_cast<const Header*>(memory_.get()); }
+  const Header& header() const { return *reinterpret_cast<const Header*>(memory_.data()); }
   std::span<int32_t> offsets() { return section(layout_.offsets, header().sequences + 1); }      // [B + 1]
   std::span<int32_t> ids() { return section(layout_.ids, header().tokens); }                     // [T]
   std::span<int32_t> positions() { return section(layout_.positions, header().tokens); }         // [T]
   std::span<int32_t> sequence_of() { return section(layout_.sequence_of, header().tokens); }     // [T]
   std::span<WorkUnit> units() {
-    return {reinterpret_cast<WorkUnit*>(memory_.get() + layout_.units), static_cast<size_t>(header().unit_counts[0])};
+    return {reinterpret_cast<WorkUnit*>(memory_.data() + layout_.units), static_cast<size_t>(header().unit_counts[0])};
   }
   const BatchCapacity& capacity() const { return capacity_; }
 
  private:
   std::span<int32_t> section(size_t offset, int32_t count) {
-    return {reinterpret_cast<int32_t*>(memory_.get() + offset), static_cast<size_t>(count)};
+    return {reinterpret_cast<int32_t*>(memory_.data() + offset), static_cast<size_t>(count)};
   }
-  struct Free {
-    void operator()(std::byte* p) const;
-  };
   BatchCapacity capacity_;
   Layout layout_;
-  std::unique_ptr<std::byte[], Free> memory_;
+  AlignedBytes memory_;
 };
 
 }  // namespace edge_infer

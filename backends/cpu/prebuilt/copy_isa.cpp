@@ -33,7 +33,7 @@ void copy(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, void
   const int64_t last = walker.rank - 1;
   const bool transposed = last > 0 && walker.strides[last - 1] == 1 && walker.inner_stride() > 1;
   if (!transposed) {
-    walker.pack(from, to + m0, m1 - m0);
+    walker.pack(from, sizeof(T), to + m0, m1 - m0);
     return;
   }
   const int64_t columns = walker.inner_size();
@@ -45,7 +45,7 @@ void copy(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, void
       if (at < m1) walker.seek(at);
     } else {
       const int64_t n = smaller(m1 - at, walker.run());
-      walker.pack(from, to + at, n);
+      walker.pack(from, sizeof(T), to + at, n);
       at += n;
     }
   }
@@ -58,7 +58,7 @@ void copy_into(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t,
   const int64_t* sizes = args->integers + 1;
   const int64_t* strides = sizes + rank;
   Walker walker = Walker::make(rank, sizes, strides, m0);
-  walker.unpack(input<T>(args, 1) + m0, output<T>(args, 0) + strides[rank], m1 - m0);
+  walker.unpack(input<T>(args, 1) + m0, output<T>(args, 0) + strides[rank], sizeof(T), m1 - m0);
 }
 
 // The value as a double (float types) or an integer.

@@ -1,7 +1,10 @@
 // aten.index_select and aten.gather along a dimension, by element size. Indices are checked where the batch
 // is made; one that is out of range all the same reads the nearest element in range (0 where the dimension is
 // empty), never memory outside of the operand.
+#include <cstring>
+
 #include "backends/cpu/prebuilt/args.h"
+#include "backends/cpu/prebuilt/element.h"
 #include "backends/cpu/prebuilt/strided.h"
 #include "backends/cpu/prebuilt/tables.h"
 

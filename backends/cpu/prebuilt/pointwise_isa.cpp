@@ -1,4 +1,6 @@
 // The driver of all pointwise kernels.
+#include <cstring>
+
 #include "backends/cpu/prebuilt/pointwise.h"
 #include "backends/cpu/prebuilt/strided.h"
 
@@ -26,19 +28,6 @@ void splat_bytes(void* to, const void* value, int64_t bytes, int64_t n) {
       return splat_as<uint32_t>(to, value, n);
     default:
       return splat_as<uint64_t>(to, value, n);
-  }
-}
-
-void pack_bytes(Walker& walker, const void* base, int64_t bytes, void* to, int64_t n) {
-  switch (bytes) {
-    case 1:
-      return walker.pack(static_cast<const uint8_t*>(base), static_cast<uint8_t*>(to), n);
-    case 2:
-      return walker.pack(static_cast<const uint16_t*>(base), static_cast<uint16_t*>(to), n);
-    case 4:
-      return walker.pack(static_cast<const uint32_t*>(base), static_cast<uint32_t*>(to), n);
-    default:
-      return walker.pack(static_cast<const uint64_t*>(base), static_cast<uint64_t*>(to), n);
   }
 }
 
@@ -122,7 +111,7 @@ void run_pointwise(const PointwiseForm& form, const KernelArgs* args, int64_t m0
         if (!widens(operand.storage)) continue;
       } else {
         void* to = widens(operand.storage) ? narrow : packed[k];
-        pack_bytes(operand.walker, operand.base, bytes, to, n);
+        operand.walker.pack(operand.base, bytes, to, n);
         in[k] = to;
       }
       if (widens(operand.storage)) {

@@ -7,14 +7,49 @@
 #pragma once
 
 #include "backends/cpu/prebuilt/args.h"
+#include "backends/cpu/prebuilt/element.h"
 #include "backends/cpu/prebuilt/strided.h"
 #include "backends/cpu/prebuilt/vec.h"
 
 namespace edge_infer::EDGE_ISA {
-namespace {
 
 // Kept elements in one block.
 constexpr int64_t kBlock = 64;
+
+// A block of kept elements and the space that each of them reduces.
+struct ReduceBlock {
+  const char* base;
+  int64_t width;           // 1..kBlock
+  const int64_t* offsets;  // of each kept element, in elements
+  bool columns;            // kept elements are contiguous, from offsets[0]
+  int64_t count;           // reduced elements of one kept element
+  const Walker* reduced;   // undefined where count is 0
+};
+
+// One kernel: `reduce` writes the results of a block, in order.
+struct ReduceForm {
+  int64_t in_bytes = 0, out_bytes = 0;
+  void (*reduce)(const ReduceBlock& block, const int64_t* attributes, void* results) = nullptr;
+};
+// integers: kept rank, sizes, strides, reduced rank, sizes, strides, attributes.
+void run_reduce(const ReduceForm& form, const KernelArgs* args, int64_t m0, int64_t m1);
+
+// The type-free halves of accumulate(), below: they walk and pack.
+using RowUpdate = void (*)(void* lanes, const void* x, int64_t n, const void* parameter);
+void accumulate_row(const ReduceBlock& block, int64_t kept, int64_t element_bytes, RowUpdate update,
+                    void* lanes, const void* parameter);
+struct ColumnRun {
+  const void* x;   // first reduced element of the run, for the block's first kept element
+  int64_t stride;  // to the next reduced element, in elements
+  int64_t n;       // reduced elements
+  int64_t width;   // kept elements
+  int64_t first;   // number of the first reduced element
+};
+using ColumnUpdate = void (*)(void* lanes, const ColumnRun& run, const void* parameters);
+void accumulate_columns(const ReduceBlock& block, int64_t element_bytes, ColumnUpdate update, void* lanes,
+                        const void* parameters);
+
+namespace {
 
 // ---- arithmetic that operators share between scalars and F32
 // ---------------------------------------------------------
@@ -237,151 +272,73 @@ template <class Op>
   requires requires { Op::kScalarOnly; }
 inline constexpr bool kScalarOnly<Op> = Op::kScalarOnly;
 
-// The lanes of one row. Rows come in pieces whose lengths are multiples of 16, the last one excepted.
+// Applies Op to n elements of one row, which begin a piece: lengths of pieces but the last are multiples
+// of 16.
 template <class Op, class T, class A>
-struct RowLanes {
-  static constexpr int kCount = kReduceLanes<A>;
-  alignas(64) A lanes[kCount];
-
-  RowLanes() {
-    for (A& lane : lanes) lane = Op::template init<A>();
+void row_update(void* lanes_out, const void* elements, int64_t n, const void* parameter_in) {
+  A* lanes = static_cast<A*>(lanes_out);
+  const T* x = static_cast<const T*>(elements);
+  const A parameter = *static_cast<const A*>(parameter_in);
+  if constexpr (kReduceLanes<A> == 1) {
+    A acc = lanes[0];
+    for (int64_t i = 0; i < n; ++i) acc = Op::step(acc, as_accumulator<A>(x[i]), parameter);
+    lanes[0] = acc;
+  } else if constexpr (kScalarOnly<Op>) {
+    for (int64_t i = 0; i < n; ++i) lanes[i % kLanes] = Op::step(lanes[i % kLanes], x[i], parameter);
+  } else {
+    F32 acc = load(lanes);
+    const F32 p = splat(parameter);
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) acc = Op::step(acc, load(x + i), p);
+    if (i < n) acc = select(first_lanes(n - i), Op::step(acc, load(x + i, n - i), p), acc);
+    store(lanes, acc);
   }
+}
 
-  void update(const T* x, int64_t n, A parameter) {
-    if constexpr (kCount == 1) {
-      A acc = lanes[0];
-      for (int64_t i = 0; i < n; ++i) acc = Op::step(acc, as_accumulator<A>(x[i]), parameter);
-      lanes[0] = acc;
-    } else if constexpr (kScalarOnly<Op>) {
-      for (int64_t i = 0; i < n; ++i) lanes[i % kLanes] = Op::step(lanes[i % kLanes], x[i], parameter);
-    } else {
-      F32 acc = load(lanes);
-      const F32 p = splat(parameter);
-      int64_t i = 0;
-      for (; i + kLanes <= n; i += kLanes) acc = Op::step(acc, load(x + i), p);
-      if (i < n) acc = select(first_lanes(n - i), Op::step(acc, load(x + i, n - i), p), acc);
-      store(lanes, acc);
-    }
+// Applies Op to a run of reduced elements of neighbouring kept ones.
+template <class Op, class T, class A>
+void column_update(void* lanes_out, const ColumnRun& run, const void* parameters) {
+  const A* p = static_cast<const A*>(parameters);
+  const T* row = static_cast<const T*>(run.x);
+  for (int64_t i = 0; i < run.n; ++i, row += run.stride) {
+    A* acc = static_cast<A*>(lanes_out) + (run.first + i) % kReduceLanes<A> * kBlock;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < run.width; ++c) acc[c] = Op::step(acc[c], as_accumulator<A>(row[c]), p[c]);
   }
+}
 
-  A result() {
-    for (int half = kCount / 2; half > 0; half /= 2)
-      for (int l = 0; l < half; ++l) lanes[l] = Op::fold(lanes[l], lanes[l + half]);
-    return lanes[0];
-  }
-};
-
-// A block of kept elements and the space that each of them reduces.
-template <class T>
-struct ReduceBlock {
-  const T* base;
-  int64_t width;           // 1..kBlock
-  const int64_t* offsets;  // of each kept element
-  bool columns;            // kept elements are contiguous, from offsets[0]
-  int64_t count;           // reduced elements of one kept element
-  const Walker* reduced;   // undefined where count is 0
-
-  // `parameters`: one a kept element, or nullptr for zeros.
-  template <class Op, class A>
-  void accumulate(const A* parameters, A* results) const {
-    if (count == 0) {
-      for (int64_t c = 0; c < width; ++c) results[c] = Op::template init<A>();
-    } else if (columns) {
-      accumulate_columns<Op>(parameters, results);
-    } else {
-      for (int64_t c = 0; c < width; ++c)
-        results[c] = accumulate_row<Op>(base + offsets[c], parameters == nullptr ? A{} : parameters[c]);
-    }
-  }
-
- private:
-  template <class Op, class A>
-  A accumulate_row(const T* row, A parameter) const {
-    RowLanes<Op, T, A> lanes;
-    if (reduced->is_dense()) {
-      lanes.update(row, count, parameter);
-    } else {
-      constexpr int64_t kPiece = 512;
-      alignas(64) T packed[kPiece];
-      Walker walker = *reduced;
-      for (int64_t left = count; left > 0;) {
-        const int64_t n = smaller(left, kPiece);
-        walker.pack(row, packed, n);
-        lanes.update(packed, n, parameter);
-        left -= n;
-      }
-    }
-    return lanes.result();
-  }
-
-  template <class Op, class A>
-  void accumulate_columns(const A* parameters, A* results) const {
-    constexpr int kCount = kReduceLanes<A>;
-    alignas(64) A lanes[kCount][kBlock];
-    alignas(64) A p[kBlock] = {};
+// Reduces each kept element of the block; `parameters`: one a kept element, or nullptr for zeros.
+template <class Op, class T, class A>
+EDGE_NOINLINE void accumulate(const ReduceBlock& block, const A* parameters, A* results) {
+  constexpr int kCount = kReduceLanes<A>;
+  alignas(64) A lanes[kCount][kBlock];
+  alignas(64) A p[kBlock] = {};
+  const int64_t width = block.width;
+  if (parameters != nullptr)
+    for (int64_t c = 0; c < width; ++c) p[c] = parameters[c];
+  if (block.columns) {
     for (auto& lane : lanes)
       for (int64_t c = 0; c < width; ++c) lane[c] = Op::template init<A>();
-    if (parameters != nullptr)
-      for (int64_t c = 0; c < width; ++c) p[c] = parameters[c];
-    Walker walker = *reduced;
-    int lane = 0;
-    for (int64_t left = count; left > 0;) {
-      const int64_t n = smaller(left, walker.run());
-      const T* row = base + offsets[0] + walker.offset;
-      for (int64_t i = 0; i < n; ++i, row += walker.inner_stride()) {
-        A* acc = lanes[lane];
-        lane = lane + 1 == kCount ? 0 : lane + 1;
-#pragma GCC ivdep
-        for (int64_t c = 0; c < width; ++c) acc[c] = Op::step(acc[c], as_accumulator<A>(row[c]), p[c]);
-      }
-      walker.advance(n);
-      left -= n;
-    }
+    accumulate_columns(block, sizeof(T), &column_update<Op, T, A>, lanes, p);
     for (int half = kCount / 2; half > 0; half /= 2)
       for (int l = 0; l < half; ++l)
         for (int64_t c = 0; c < width; ++c) lanes[l][c] = Op::fold(lanes[l][c], lanes[l + half][c]);
     for (int64_t c = 0; c < width; ++c) results[c] = lanes[0][c];
+    return;
   }
-};
-
-// integers: kept rank, sizes, strides, reduced rank, sizes, strides, attributes. Calls
-// reduce(block, attributes, results) for blocks of kept elements; results go out in order.
-template <class T, class R, class Reduce>
-EDGE_INLINE void for_each_block(const KernelArgs* args, int64_t m0, int64_t m1, Reduce reduce) {
-  if (m0 >= m1) return;
-  const int64_t kept_rank = args->integers[0];
-  const int64_t* kept_sizes = args->integers + 1;
-  const int64_t* reduced_head = kept_sizes + 2 * kept_rank;
-  const int64_t reduced_rank = reduced_head[0];
-  const int64_t* reduced_sizes = reduced_head + 1;
-  const int64_t* attributes = reduced_sizes + 2 * reduced_rank;
-  int64_t count = 1;
-  for (int64_t d = 0; d < reduced_rank; ++d) count *= reduced_sizes[d];
-
-  Walker kept = Walker::make(kept_rank, kept_sizes, kept_sizes + kept_rank, m0);
-  Walker reduced;
-  if (count > 0) reduced = Walker::make(reduced_rank, reduced_sizes, reduced_sizes + reduced_rank, 0);
-  // Columns read whole cache lines where rows would read one element of each.
-  const bool columns =
-      count > 0 && kept.inner_stride() == 1 && kept.inner_size() > 1 && reduced.inner_stride() != 1;
-  R* out = output<R>(args, 0) + m0;
-  int64_t offsets[kBlock];
-  for (int64_t left = m1 - m0; left > 0;) {
-    int64_t width = smaller(left, kBlock);
-    if (columns) {
-      width = smaller(width, kept.run());
-      offsets[0] = kept.offset;
-      kept.advance(width);
-    } else {
-      for (int64_t c = 0; c < width; ++c) {
-        offsets[c] = kept.offset;
-        kept.advance(1);
-      }
-    }
-    reduce(ReduceBlock<T>{input<T>(args, 1), width, offsets, columns, count, &reduced}, attributes, out);
-    out += width;
-    left -= width;
+  for (int64_t c = 0; c < width; ++c) {
+    A* lane = lanes[0];  // a row's lanes lie side by side
+    for (int l = 0; l < kCount; ++l) lane[l] = Op::template init<A>();
+    if (block.count > 0) accumulate_row(block, c, sizeof(T), &row_update<Op, T, A>, lane, p + c);
+    for (int half = kCount / 2; half > 0; half /= 2)
+      for (int l = 0; l < half; ++l) lane[l] = Op::fold(lane[l], lane[l + half]);
+    results[c] = lane[0];
   }
+}
+
+template <const ReduceForm& Form>
+void reduce_kernel(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, void*) {
+  run_reduce(Form, args, m0, m1);
 }
 
 }  // namespace

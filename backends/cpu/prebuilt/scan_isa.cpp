@@ -7,30 +7,32 @@ namespace {
 
 // Two sweeps: the extreme value, then the first element that equals it. 0 where nothing is reduced.
 template <class Op, class T>
-void arg_extreme(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, void*) {
-  for_each_block<T, int64_t>(args, m0, m1, [](const ReduceBlock<T>& block, const int64_t*, int64_t* out) {
-    T extremes[kBlock];
-    block.template accumulate<Op, T>(nullptr, extremes);
-    for (int64_t c = 0; c < block.width; ++c) {
-      out[c] = 0;
-      if (block.count == 0) continue;
-      const T* row = block.base + (block.columns ? block.offsets[0] + c : block.offsets[c]);
-      Walker walker = *block.reduced;
-      bool found = false;
-      for (int64_t at = 0; at < block.count && !found;) {
-        const int64_t n = walker.run();
-        const int64_t stride = walker.inner_stride();
-        for (int64_t i = 0; i < n && !found; ++i) {
-          const T x = row[walker.offset + i * stride];
-          found = (x == extremes[c]) | (x != x);
-          if (found) out[c] = at + i;
-        }
-        walker.advance(n);
-        at += n;
+void arg_extreme(const ReduceBlock& block, const int64_t*, void* results) {
+  int64_t* out = static_cast<int64_t*>(results);
+  T extremes[kBlock];
+  accumulate<Op, T, T>(block, nullptr, extremes);
+  for (int64_t c = 0; c < block.width; ++c) {
+    out[c] = 0;
+    if (block.count == 0) continue;
+    const T* row =
+        reinterpret_cast<const T*>(block.base) + (block.columns ? block.offsets[0] + c : block.offsets[c]);
+    Walker walker = *block.reduced;
+    bool found = false;
+    for (int64_t at = 0; at < block.count && !found;) {
+      const int64_t n = walker.run();
+      const int64_t stride = walker.inner_stride();
+      for (int64_t i = 0; i < n && !found; ++i) {
+        const T x = row[walker.offset + i * stride];
+        found = (x == extremes[c]) | (x != x);
+        if (found) out[c] = at + i;
       }
+      walker.advance(n);
+      at += n;
     }
-  });
+  }
 }
+template <class Op, class T>
+constexpr ReduceForm kArg{sizeof(T), sizeof(int64_t), &arg_extreme<Op, T>};
 
 // integers: outer, length, inner; rows are (outer, inner) pairs, each summed ascending. Integers wrap.
 template <class T, class R>
@@ -50,19 +52,20 @@ void cumsum(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, vo
   }
 }
 
-constexpr std::array<PrebuiltKernel, 13> kTable = {{{"aten.argmax.f32", &arg_extreme<GreatestOf, float>},
-                                                    {"aten.argmax.f64", &arg_extreme<GreatestOf, double>},
-                                                    {"aten.argmax.i64", &arg_extreme<GreatestOf, int64_t>},
-                                                    {"aten.argmax.i32", &arg_extreme<GreatestOf, int32_t>},
-                                                    {"aten.argmin.f32", &arg_extreme<LeastOf, float>},
-                                                    {"aten.argmin.f64", &arg_extreme<LeastOf, double>},
-                                                    {"aten.argmin.i64", &arg_extreme<LeastOf, int64_t>},
-                                                    {"aten.argmin.i32", &arg_extreme<LeastOf, int32_t>},
-                                                    {"aten.cumsum.f32", &cumsum<float, float>},
-                                                    {"aten.cumsum.f64", &cumsum<double, double>},
-                                                    {"aten.cumsum.i64", &cumsum<int64_t, int64_t>},
-                                                    {"aten.cumsum.i32", &cumsum<int32_t, int64_t>},
-                                                    {"aten.cumsum.bool", &cumsum<uint8_t, int64_t>}}};
+constexpr std::array<PrebuiltKernel, 13> kTable = {
+    {{"aten.argmax.f32", &reduce_kernel<kArg<GreatestOf, float>>},
+     {"aten.argmax.f64", &reduce_kernel<kArg<GreatestOf, double>>},
+     {"aten.argmax.i64", &reduce_kernel<kArg<GreatestOf, int64_t>>},
+     {"aten.argmax.i32", &reduce_kernel<kArg<GreatestOf, int32_t>>},
+     {"aten.argmin.f32", &reduce_kernel<kArg<LeastOf, float>>},
+     {"aten.argmin.f64", &reduce_kernel<kArg<LeastOf, double>>},
+     {"aten.argmin.i64", &reduce_kernel<kArg<LeastOf, int64_t>>},
+     {"aten.argmin.i32", &reduce_kernel<kArg<LeastOf, int32_t>>},
+     {"aten.cumsum.f32", &cumsum<float, float>},
+     {"aten.cumsum.f64", &cumsum<double, double>},
+     {"aten.cumsum.i64", &cumsum<int64_t, int64_t>},
+     {"aten.cumsum.i32", &cumsum<int32_t, int64_t>},
+     {"aten.cumsum.bool", &cumsum<uint8_t, int64_t>}}};
 
 }  // namespace
 

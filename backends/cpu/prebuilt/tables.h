@@ -8,6 +8,13 @@
 #include "backends/cpu/prebuilt/registry.h"
 
 #define EDGE_PREBUILT_TABLES(X) \
+  X(arithmetic)                 \
+  X(cast)                       \
+  X(compare)                    \
+  X(copy)                       \
+  X(index)                      \
+  X(reduce)                     \
+  X(scan)                       \
   X(softmax)
 
 #define EDGE_DECLARE_TABLE(file) std::span<const PrebuiltKernel> file##_table();

@@ -448,6 +448,41 @@ EDGE_INLINE F32 ceil(F32 x) { return -floor(-x); }
 
 // ---- reductions: lanes folded by halves (16 -> 8 -> 4 -> 2 -> 1), the same in every set -----------------------------
 
+EDGE_INLINE float add1(float a, float b) { return a + b; }
+EDGE_INLINE float mul1(float a, float b) { return a * b; }
+EDGE_INLINE float largest1(float a, float b) { return a > b ? a : b; }
+// NaN wins.
+EDGE_INLINE float max1(float a, float b) { return a > b || a != a ? a : b; }
+EDGE_INLINE float min1(float a, float b) { return a < b || a != a ? a : b; }
+#if defined(__AVX2__)
+EDGE_INLINE __m128 add1(__m128 a, __m128 b) { return _mm_add_ps(a, b); }
+EDGE_INLINE __m128 mul1(__m128 a, __m128 b) { return _mm_mul_ps(a, b); }
+EDGE_INLINE __m128 largest1(__m128 a, __m128 b) { return _mm_max_ps(a, b); }
+EDGE_INLINE __m128 max1(__m128 a, __m128 b) { return _mm_blendv_ps(_mm_max_ps(a, b), a, _mm_cmpunord_ps(a, a)); }
+EDGE_INLINE __m128 min1(__m128 a, __m128 b) { return _mm_blendv_ps(_mm_min_ps(a, b), a, _mm_cmpunord_ps(a, a)); }
+EDGE_INLINE void quarters(F32 x, __m128 (&q)[4]) {
+#if defined(__AVX512F__)
+  const __m512 z = (__m512)x.part[0];
+  q[0] = _mm512_castps512_ps128(z);
+  q[1] = _mm512_extractf32x4_ps(z, 1);
+  q[2] = _mm512_extractf32x4_ps(z, 2);
+  q[3] = _mm512_extractf32x4_ps(z, 3);
+#else
+  EDGE_PARTS {
+    q[2 * i] = _mm256_castps256_ps128((__m256)x.part[i]);
+    q[2 * i + 1] = _mm256_extractf128_ps((__m256)x.part[i], 1);
+  }
+#endif
+}
+#define EDGE_FOLD(name, combine)                                                      \
+  EDGE_INLINE float name(F32 x) {                                                     \
+    __m128 q[4];                                                                      \
+    quarters(x, q);                                                                   \
+    __m128 s = combine(combine(q[0], q[2]), combine(q[1], q[3]));                     \
+    s = combine(s, _mm_movehl_ps(s, s));                                              \
+    return _mm_cvtss_f32(combine(s, _mm_shuffle_ps(s, s, 1)));                        \
+  }
+#else
 #define EDGE_FOLD(name, combine)                                            \
   EDGE_INLINE float name(F32 x) {                                           \
     alignas(64) float s[kLanes];                                            \
@@ -457,15 +492,12 @@ EDGE_INLINE F32 ceil(F32 x) { return -floor(-x); }
     EDGE_UNROLL for (int l = 0; l < 2; ++l) s[l] = combine(s[l], s[l + 2]); \
     return combine(s[0], s[1]);                                             \
   }
-EDGE_INLINE float add1(float a, float b) { return a + b; }
-EDGE_INLINE float mul1(float a, float b) { return a * b; }
-// NaN wins.
-EDGE_INLINE float max1(float a, float b) { return a > b || a != a ? a : b; }
-EDGE_INLINE float min1(float a, float b) { return a < b || a != a ? a : b; }
+#endif
 EDGE_FOLD(fold_sum, add1)
 EDGE_FOLD(fold_product, mul1)
 EDGE_FOLD(fold_max, max1)
 EDGE_FOLD(fold_min, min1)
+EDGE_FOLD(fold_largest, largest1)  // of numbers; NaN may or may not show
 #undef EDGE_FOLD
 
 // ---- half precision ----------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
   X(norm) \
   X(pack) \
   X(packed) \
+  X(peak) \
   X(reduce) \
   X(scan) \
   X(softmax)

@@ -82,10 +82,13 @@ Result<SymInt> slice_bound(const SymInt& bound, const SymInt& size, std::span<co
   const SymRange range = bound.range(symbols);
   if (range.lo < 0 && range.hi >= 0)
     return fail(ErrorCode::kInvalidArgument, "bound {} may be negative or not", bound.str());
-  const SymInt from_start = range.hi < 0 ? max(size + bound, 0) : bound;
-  if ((size - from_start).range(symbols).lo >= 0) return from_start;
-  if ((from_start - size).range(symbols).lo >= 0 || bound.constant() == INT64_MAX) return size;
-  return min(from_start, size);
+  if (range.hi < 0) {
+    const SymInt from_end = size + bound;
+    return from_end.range(symbols).lo >= 0 ? from_end : max(from_end, 0);
+  }
+  if ((size - bound).range(symbols).lo >= 0) return bound;
+  if ((bound - size).range(symbols).lo >= 0 || bound.constant() == INT64_MAX) return size;
+  return min(bound, size);
 }
 
 Result<Types> infer_slice(const InferContext& c) {

@@ -96,11 +96,11 @@ TEST(GraphText, says_where_the_text_is_wrong) {
   EXPECT_EQ(error_of_node("%y = aten.neg(%x, dim=1) : f32[2, T]"),
             "line 2 column 21: aten.neg has no attribute dim");
   EXPECT_EQ(error_of_node("%y = aten.neg(%x, %x) : f32[2, T]"),
-            "line 2 column 2: aten.neg: 2 operands, expected 1");
+            "line 2 column 3: aten.neg: 2 operands, expected 1");
   EXPECT_EQ(error_of_node("%y = aten.gelu(%x, approximate=\"fast\") : f32[2, T]"),
-            "line 2 column 2: aten.gelu: attribute approximate is \"fast\", expected one of none, tanh");
+            "line 2 column 3: aten.gelu: attribute approximate is \"fast\", expected one of none, tanh");
   EXPECT_EQ(error_of_node("%y = aten.softmax(%x) : f32[2, T]"),
-            "line 2 column 2: aten.softmax: attribute dim is missing");
+            "line 2 column 3: aten.softmax: attribute dim is missing");
   EXPECT_NE(error_of("graph @g(%x: f32[1, 1, 1, 1, 1, 1, 1, 1, 1]) {\n return %x\n}").find("at most 8"),
             std::string::npos);
   EXPECT_FALSE(parse_graph(""));
@@ -113,7 +113,7 @@ TEST(Verify, names_the_node_and_both_types_or_sizes) {
   EXPECT_EQ(error_of_node("%y = aten.add(%x, %i) : f32[2, T]"),
             "node y: aten.add: sizes [2, T] and [3] do not broadcast: T and 3 differ and neither is 1");
   EXPECT_EQ(error_of_node("%y = aten.view(%x, size=[3, -1]) : f32[3, T]"),
-            "node y: aten.view: f32[2, T] has 2*T elements, the view [3, 2*T//3] has another multiple of 3");
+            "node y: aten.view: f32[2, T] has 2*T elements, the view [3, (2*T)//3] has another multiple of 3");
   EXPECT_EQ(error_of_node("%y = aten.embedding(%x, %x) : f32[2, T, T]"),
             "node y: aten.embedding: indices is f32[2, T], expected i32 or i64");
   EXPECT_EQ(error_of_node("%y = aten.select(%x, dim=0, index=2) : f32[T]"),
@@ -215,7 +215,9 @@ TEST(Infer, promotes_and_shapes_as_aten_does) {
       {"%a: f32[B, T, 8]", "aten.transpose(%a, dim0=-1, dim1=0)", "f32[8, T, B]"},
       {"%a: f32[T, 8]", "aten.slice(%a, dim=0, start=0, end=T)", "f32[T, 8]"},
       {"%a: f32[T, 8]", "aten.slice(%a, dim=0, end=4)", "f32[min(4, T), 8]"},
-      {"%a: f32[T, 8]", "aten.slice(%a, dim=0, start=-1)", "f32[-max(0, T-1)+T, 8]"},
+      {"%a: f32[T, 8]", "aten.slice(%a, dim=0, start=-1)", "f32[1, 8]"},
+      {"%a: f32[T, 8]", "aten.slice(%a, dim=0, start=-3)", "f32[max(0, T-max(0, T-3)), 8]"},
+      {"%a: f32[T, 8]", "aten.slice(%a, dim=0, start=T//2)", "f32[T-T//2, 8]"},
       {"%a: f32[T, 8]", "aten.slice(%a, dim=1, start=1, end=100, step=3)", "f32[T, 3]"},
       {"%a: f32[T, 8]", "aten.select(%a, dim=1, index=-1)", "f32[T]"},
       {"%a: f32[T, 1]", "aten.expand(%a, size=[B, -1, 7])", "f32[B, T, 7]"},

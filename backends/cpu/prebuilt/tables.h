@@ -13,6 +13,7 @@
   X(compare)                    \
   X(copy)                       \
   X(index)                      \
+  X(math)                       \
   X(reduce)                     \
   X(scan)                       \
   X(softmax)

@@ -9,11 +9,18 @@
 
 #define EDGE_PREBUILT_TABLES(X) \
   X(arithmetic)                 \
+  X(attention)                  \
   X(cast)                       \
   X(compare)                    \
   X(copy)                       \
+  X(gelu)                       \
   X(index)                      \
+  X(linear)                     \
   X(math)                       \
+  X(matmul)                     \
+  X(norm)                       \
+  X(pack)                       \
+  X(packed)                     \
   X(reduce)                     \
   X(scan)                       \
   X(softmax)

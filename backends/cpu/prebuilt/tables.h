@@ -17,6 +17,7 @@
   X(gelu) \
   X(index) \
   X(linear) \
+  X(math) \
   X(matmul) \
   X(norm) \
   X(pack) \

@@ -121,7 +121,7 @@ std::string ModelEmbedder::role_prompt(std::string_view role) const {
 
 std::string ModelEmbedder::graph_text() const {
   auto sentence = build_sentence_graph(directory_, weights_, dense_);
-  return sentence ? print_graph(sentence->graph) : std::string();
+  return sentence ? print(sentence->graph) : std::string();
 }
 
 Status ModelEmbedder::check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const {

@@ -38,6 +38,10 @@ void append_floats(std::span<const float> values, std::string& out) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (i != 0) *position++ = ',';
     position = std::to_chars(position, position + kMaxFloatChars, values[i]).ptr;
+    if (values[i] == 0 && std::signbit(values[i])) {  // "-0" is the integer 0 to most readers
+      *position++ = '.';
+      *position++ = '0';
+    }
   }
   out.resize(static_cast<size_t>(position - out.data()));
 }

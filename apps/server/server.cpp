@@ -20,6 +20,7 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <unordered_set>
@@ -206,7 +207,8 @@ class BeastServer final : public Server {
   Task<bool> serve_request(Connection& connection) {
     http::request_parser<http::string_body> parser;
     parser.header_limit(static_cast<uint32_t>(options_.header_limit));
-    parser.body_limit(boost::none);  // counted here, so that the refusal can be a proper answer
+    // Counted here instead, so that the refusal can be a proper answer. (Beast 1.74 takes "none" for zero.)
+    parser.body_limit(std::numeric_limits<uint64_t>::max());
     error_code error;
     connection.stream.expires_after(connection.buffer.size() == 0 ? options_.idle_timeout : options_.header_timeout);
     while (!parser.is_header_done()) {
@@ -292,8 +294,6 @@ class BeastServer final : public Server {
       if (!error) continue;
       if (error == http::error::partial_message || error == asio::error::eof)
         trouble = error_response({400, "the body ended before its announced length", "", "incomplete_body"});
-      else if (error == beast::error::timeout)
-        trouble = error_response({408, "the body did not arrive in time", "", "request_timeout"});
       else if (error.category() == make_error_code(http::error::bad_chunk).category())
         trouble = error_response({400, "malformed body: " + error.message(), "", "malformed_body"});
       co_return false;
@@ -350,11 +350,10 @@ class BeastServer final : public Server {
   }
 
   Task<void> refuse_head(Connection& connection, bool got_some, const error_code& error) {
-    if (!got_some || error == asio::error::operation_aborted) co_return;
+    // A stream whose time is over was closed by its timer: nobody to tell.
+    if (!got_some || error == beast::error::timeout || error == asio::error::operation_aborted) co_return;
     std::optional<ApiError> answer;
-    if (error == beast::error::timeout)
-      answer = ApiError{408, "the request's head did not arrive in time", "", "request_timeout"};
-    else if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    if (error == http::error::header_limit || error == http::error::buffer_overflow)
       answer = ApiError{431, "the request's head has more than " + std::to_string(options_.header_limit) + " bytes", "",
                         "header_too_large"};
     else if (error.category() == make_error_code(http::error::bad_method).category())

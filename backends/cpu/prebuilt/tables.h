@@ -16,8 +16,10 @@
   X(gelu) \
   X(index) \
   X(linear) \
+  X(matmul) \
   X(norm) \
   X(pack) \
+  X(packed) \
   X(reduce) \
   X(scan) \
   X(softmax)

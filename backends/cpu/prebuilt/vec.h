@@ -520,6 +520,50 @@ EDGE_INLINE void store_bf16(uint16_t* p, F32 x) {
       __builtin_convertvector((u32p)chosen.part[i] >> 16, u16p);
 }
 
+EDGE_INLINE F32 load_f16(const uint16_t* p) {
+#if defined(__AVX512F__)
+  return {{(f32p)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))}};
+#elif defined(__AVX2__)
+  F32 r;
+  EDGE_PARTS r.part[i] = (f32p)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * i)));
+  return r;
+#else
+  // The exponent is rebased by a multiplication, which also makes subnormals right; infinity and NaN are set apart.
+  typedef uint16_t u16p __attribute__((vector_size(kPartLanes * 2), aligned(2), may_alias));
+  F32 r;
+  EDGE_PARTS {
+    const u32p h = __builtin_convertvector(*reinterpret_cast<const u16p*>(p + i * kPartLanes), u32p);
+    const f32p rebased = (f32p)((h & 0x7fffU) << 13) * 0x1p112F;
+    const u32p special = (u32p)((h & 0x7c00U) == 0x7c00U) & 0x7f800000U;
+    r.part[i] = (f32p)((u32p)rebased | special | ((h & 0x8000U) << 16));
+  }
+  return r;
+#endif
+}
+// Nearest even.
+EDGE_INLINE void store_f16(uint16_t* p, F32 x) {
+#if defined(__AVX512F__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)x.part[0], _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__AVX2__)
+  EDGE_PARTS _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8 * i),
+                              _mm256_cvtps_ph((__m256)x.part[i], _MM_FROUND_TO_NEAREST_INT));
+#else
+  alignas(64) int32_t lanes[kLanes];
+  store(lanes, bits_of(x));
+  for (int l = 0; l < kLanes; ++l) {
+    const auto u = static_cast<uint32_t>(lanes[l]);
+    const uint32_t sign = (u >> 16) & 0x8000U, magnitude = u & 0x7fffffffU;
+    uint32_t h = 0;
+    if (magnitude > 0x7f800000U) h = 0x7e00U | ((magnitude >> 13) & 0x3ffU);  // NaN, quiet
+    else if (magnitude >= 0x477ff000U) h = 0x7c00U;                          // 65520 and more round to infinity
+    else if (magnitude >= 0x38800000U) h = (magnitude - 0x38000000U + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
+    else  // subnormal: adding 0.5 puts the rounded units of 2^-24 into the low bits
+      h = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5F) - 0x3f000000U;
+    p[l] = static_cast<uint16_t>(sign | h);
+  }
+#endif
+}
+
 // min and max of integers, in place of std::min and std::max (see the top).
 template <typename T>
 EDGE_INLINE T smaller(T a, T b) {

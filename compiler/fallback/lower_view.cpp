@@ -33,12 +33,12 @@ Status lower_transpose(Lowering& l, const Node& node) {
   return {};
 }
 
-// A SymInt attribute: stored as a number or as a one-element list.
+// A size attribute; 0 where it is `none`.
 SymInt sym_attribute(const Node& node, std::string_view name) {
   const Attribute& a = attribute(node, name);
   if (const auto* i = std::get_if<int64_t>(&a)) return *i;
-  const auto* list = std::get_if<std::vector<SymInt>>(&a);
-  return list != nullptr && !list->empty() ? list->front() : SymInt(0);
+  const auto* size = std::get_if<SymInt>(&a);
+  return size != nullptr ? *size : SymInt(0);
 }
 
 Status lower_slice(Lowering& l, const Node& node) {

@@ -82,6 +82,8 @@ std::string GuardSet::describe_failure(size_t guard, std::span<const TensorView>
   return fmt::format("{} ({}): found {}", condition(g), origins_[guard], text);
 }
 
+std::string GuardSet::print_one(size_t i) const { return condition(guards_[i]); }
+
 std::string GuardSet::print() const {
   std::string out;
   for (size_t i = 0; i < guards_.size(); ++i) out += fmt::format("{}  // {}\n", condition(guards_[i]), origins_[i]);

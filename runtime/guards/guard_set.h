@@ -62,7 +62,8 @@ class GuardSet {
   std::optional<size_t> first_failure(std::span<const TensorView> inputs, const CallSettings& settings) const;
   // "size(input 0, dim 0) in 1..16384 (input %ids): found 0": for explain and errors.
   std::string describe_failure(size_t guard, std::span<const TensorView> inputs, const CallSettings& settings) const;
-  // One guard a line.
+  std::string print_one(size_t i) const;  // "size(input 0, dim 0) in 1..16384"
+  // One guard a line, with its origin as a comment.
   std::string print() const;
 
  private:

@@ -1,17 +1,17 @@
-// The prebuilt kernels by instruction set and name. Kernels are pure functions: any thread may call any of them.
+// The prebuilt kernels by instruction set and name. Kernels are pure functions: any thread may call any of
+// them.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string_view>
 
-#include "runtime/base/error.h"
 #include "runtime/program/kernel_abi.h"
 
 namespace edge_infer {
 
 struct PrebuiltKernel {
-  std::string_view name;     // "<op>.<dtype>", without "prebuilt:"
+  std::string_view name;  // "<op>.<dtype>", without "prebuilt:"
   KernelFn function = nullptr;
   size_t scratch_bytes = 0;  // per worker, for any shape
 };
@@ -25,7 +25,8 @@ Isa selected_isa();
 // Whether this build has the set and this processor can run it, whatever $EDGE_INFER_ISA says.
 bool isa_runs_here(Isa isa);
 
-// nullptr when the set has no such kernel. `name` may begin with "prebuilt:". Linear in nothing: a hash lookup.
+// nullptr when the set has no such kernel. `name` may begin with "prebuilt:". Linear in nothing: a hash
+// lookup.
 const PrebuiltKernel* find_prebuilt(Isa isa, std::string_view name);
 // Every kernel of the set, file by file.
 std::span<const PrebuiltKernel> prebuilt_kernels(Isa isa);

@@ -11,13 +11,14 @@ namespace {
 
 constexpr float kNegativeInfinity = -__builtin_inff();
 
+// A NaN may be missed by the maximum: then the sum is NaN, and every element of the row with it.
 template <bool kLog>
 EDGE_INLINE void contiguous_row(const float* in, float* out, int64_t n) {
   F32 top = splat(kNegativeInfinity);
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) top = max(top, load(in + i));
-  if (i < n) top = max(top, select(first_lanes(n - i), load(in + i, n - i), top));
-  const F32 m = splat(fold_max(top));
+  for (; i + kLanes <= n; i += kLanes) top = max_or_second(top, load(in + i));
+  if (i < n) top = select(first_lanes(n - i), max_or_second(top, load(in + i, n - i)), top);
+  const F32 m = splat(fold_largest(top));
   F32 total = zeros();
   for (i = 0; i + kLanes <= n; i += kLanes) {
     const F32 e = exp(load(in + i) - m);
@@ -40,7 +41,7 @@ EDGE_INLINE void contiguous_row(const float* in, float* out, int64_t n) {
 template <bool kLog>
 EDGE_INLINE void strided_rows(const float* in, float* out, int64_t length, int64_t inner, int64_t count) {
   F32 m = splat(kNegativeInfinity);
-  for (int64_t i = 0; i < length; ++i) m = max(m, load(in + i * inner, count));
+  for (int64_t i = 0; i < length; ++i) m = max_or_second(m, load(in + i * inner, count));
   F32 lanes[kLanes];
   for (F32& lane : lanes) lane = zeros();
   for (int64_t i = 0; i < length; ++i) {

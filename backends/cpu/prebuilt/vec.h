@@ -448,6 +448,41 @@ EDGE_INLINE F32 ceil(F32 x) { return -floor(-x); }
 
 // ---- reductions: lanes folded by halves (16 -> 8 -> 4 -> 2 -> 1), the same in every set -----------------------------
 
+EDGE_INLINE float add1(float a, float b) { return a + b; }
+EDGE_INLINE float mul1(float a, float b) { return a * b; }
+EDGE_INLINE float largest1(float a, float b) { return a > b ? a : b; }
+// NaN wins.
+EDGE_INLINE float max1(float a, float b) { return a > b || a != a ? a : b; }
+EDGE_INLINE float min1(float a, float b) { return a < b || a != a ? a : b; }
+#if defined(__AVX2__)
+EDGE_INLINE __m128 add1(__m128 a, __m128 b) { return _mm_add_ps(a, b); }
+EDGE_INLINE __m128 mul1(__m128 a, __m128 b) { return _mm_mul_ps(a, b); }
+EDGE_INLINE __m128 largest1(__m128 a, __m128 b) { return _mm_max_ps(a, b); }
+EDGE_INLINE __m128 max1(__m128 a, __m128 b) { return _mm_blendv_ps(_mm_max_ps(a, b), a, _mm_cmpunord_ps(a, a)); }
+EDGE_INLINE __m128 min1(__m128 a, __m128 b) { return _mm_blendv_ps(_mm_min_ps(a, b), a, _mm_cmpunord_ps(a, a)); }
+EDGE_INLINE void quarters(F32 x, __m128 (&q)[4]) {
+#if defined(__AVX512F__)
+  const __m512 z = (__m512)x.part[0];
+  q[0] = _mm512_castps512_ps128(z);
+  q[1] = _mm512_extractf32x4_ps(z, 1);
+  q[2] = _mm512_extractf32x4_ps(z, 2);
+  q[3] = _mm512_extractf32x4_ps(z, 3);
+#else
+  EDGE_PARTS {
+    q[2 * i] = _mm256_castps256_ps128((__m256)x.part[i]);
+    q[2 * i + 1] = _mm256_extractf128_ps((__m256)x.part[i], 1);
+  }
+#endif
+}
+#define EDGE_FOLD(name, combine)                                                      \
+  EDGE_INLINE float name(F32 x) {                                                     \
+    __m128 q[4];                                                                      \
+    quarters(x, q);                                                                   \
+    __m128 s = combine(combine(q[0], q[2]), combine(q[1], q[3]));                     \
+    s = combine(s, _mm_movehl_ps(s, s));                                              \
+    return _mm_cvtss_f32(combine(s, _mm_shuffle_ps(s, s, 1)));                        \
+  }
+#else
 #define EDGE_FOLD(name, combine)                                            \
   EDGE_INLINE float name(F32 x) {                                           \
     alignas(64) float s[kLanes];                                            \
@@ -457,15 +492,12 @@ EDGE_INLINE F32 ceil(F32 x) { return -floor(-x); }
     EDGE_UNROLL for (int l = 0; l < 2; ++l) s[l] = combine(s[l], s[l + 2]); \
     return combine(s[0], s[1]);                                             \
   }
-EDGE_INLINE float add1(float a, float b) { return a + b; }
-EDGE_INLINE float mul1(float a, float b) { return a * b; }
-// NaN wins.
-EDGE_INLINE float max1(float a, float b) { return a > b || a != a ? a : b; }
-EDGE_INLINE float min1(float a, float b) { return a < b || a != a ? a : b; }
+#endif
 EDGE_FOLD(fold_sum, add1)
 EDGE_FOLD(fold_product, mul1)
 EDGE_FOLD(fold_max, max1)
 EDGE_FOLD(fold_min, min1)
+EDGE_FOLD(fold_largest, largest1)  // of numbers; NaN may or may not show
 #undef EDGE_FOLD
 
 // ---- half precision ----------------------------------------------------------------------------------------------
@@ -486,6 +518,50 @@ EDGE_INLINE void store_bf16(uint16_t* p, F32 x) {
   const I32 chosen = select(is_nan(x), u | splat_i32(0x400000), rounded);
   EDGE_PARTS *reinterpret_cast<u16p*>(p + i * kPartLanes) =
       __builtin_convertvector((u32p)chosen.part[i] >> 16, u16p);
+}
+
+EDGE_INLINE F32 load_f16(const uint16_t* p) {
+#if defined(__AVX512F__)
+  return {{(f32p)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))}};
+#elif defined(__AVX2__)
+  F32 r;
+  EDGE_PARTS r.part[i] = (f32p)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * i)));
+  return r;
+#else
+  // The exponent is rebased by a multiplication, which also makes subnormals right; infinity and NaN are set apart.
+  typedef uint16_t u16p __attribute__((vector_size(kPartLanes * 2), aligned(2), may_alias));
+  F32 r;
+  EDGE_PARTS {
+    const u32p h = __builtin_convertvector(*reinterpret_cast<const u16p*>(p + i * kPartLanes), u32p);
+    const f32p rebased = (f32p)((h & 0x7fffU) << 13) * 0x1p112F;
+    const u32p special = (u32p)((h & 0x7c00U) == 0x7c00U) & 0x7f800000U;
+    r.part[i] = (f32p)((u32p)rebased | special | ((h & 0x8000U) << 16));
+  }
+  return r;
+#endif
+}
+// Nearest even.
+EDGE_INLINE void store_f16(uint16_t* p, F32 x) {
+#if defined(__AVX512F__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)x.part[0], _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__AVX2__)
+  EDGE_PARTS _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8 * i),
+                              _mm256_cvtps_ph((__m256)x.part[i], _MM_FROUND_TO_NEAREST_INT));
+#else
+  alignas(64) int32_t lanes[kLanes];
+  store(lanes, bits_of(x));
+  for (int l = 0; l < kLanes; ++l) {
+    const auto u = static_cast<uint32_t>(lanes[l]);
+    const uint32_t sign = (u >> 16) & 0x8000U, magnitude = u & 0x7fffffffU;
+    uint32_t h = 0;
+    if (magnitude > 0x7f800000U) h = 0x7e00U | ((magnitude >> 13) & 0x3ffU);  // NaN, quiet
+    else if (magnitude >= 0x477ff000U) h = 0x7c00U;                          // 65520 and more round to infinity
+    else if (magnitude >= 0x38800000U) h = (magnitude - 0x38000000U + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
+    else  // subnormal: adding 0.5 puts the rounded units of 2^-24 into the low bits
+      h = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5F) - 0x3f000000U;
+    p[l] = static_cast<uint16_t>(sign | h);
+  }
+#endif
 }
 
 // min and max of integers, in place of std::min and std::max (see the top).

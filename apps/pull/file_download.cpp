@@ -82,7 +82,7 @@ Status status_error(const FetchHead& head, const HubFile& file, const std::strin
 
 }  // namespace
 
-Status download_file(HttpFetcher& fetcher, const std::string& url, HubFile file, const fs::path& target,
+Status download_file(HttpFetcher& fetcher, const std::string& url, HubFile& file, const fs::path& target,
                      const PullOptions& options, PullProgress& progress) {
   const fs::path part_path = target.native() + ".part", etag_path = target.native() + ".part.etag";
   std::error_code ignored;

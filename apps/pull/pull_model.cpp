@@ -194,14 +194,14 @@ Result<PulledModel> pull_model(const std::string& name, const PullOptions& optio
       return fail(ErrorCode::kInvalidArgument, "\"{}\" exists and was not made by pull; move it away first", target.native());
     if (present == model.revision && present != "main") return PulledModel{target, present, true};
   }
-  EDGE_INFER_ASSIGN(const std::vector<HubFile> files, choose_files(model, name, options.size_limit));
+  EDGE_INFER_ASSIGN(std::vector<HubFile> files, choose_files(model, name, options.size_limit));
   EDGE_INFER_RETURN_IF_ERROR(prepare_staging(staging, model.revision));
   EDGE_INFER_RETURN_IF_ERROR(check_space(staging, missing_bytes(files, staging)));
   uint64_t total = 0;
   for (const HubFile& file : files) total += file.size.value_or(0);
   progress.start(name, files.size(), total);
   uint64_t left = options.size_limit;
-  for (const HubFile& file : files) {
+  for (HubFile& file : files) {
     PullOptions file_options = options;
     file_options.size_limit = left;
     EDGE_INFER_RETURN_IF_ERROR(download_file(*fetcher, endpoint + "/" + name + "/resolve/" + model.revision + "/" + file.name,

@@ -7,7 +7,6 @@
 
 #include "backends/cpu/prebuilt/registry.h"
 
-<<<<<<< HEAD
 #define EDGE_PREBUILT_TABLES(X) \
   X(arithmetic) \
   X(attention) \

@@ -54,13 +54,15 @@ std::string from_utf16(const std::vector<unsigned char>& bytes) {
   return clean_text(out);
 }
 
-// Ligatures of fonts as the letters that people search for.
+// Ligatures and signs of fonts as the characters that people search for.
 void put_character(std::string& out, uint32_t c) {
   static constexpr const char* kLigatures[] = {"ff", "fi", "fl", "ffi", "ffl", "st", "st"};
   if (c >= 0xfb00 && c <= 0xfb06) {
     out += kLigatures[c - 0xfb00];
   } else if (c == 0xa0 || (c >= 0x2000 && c <= 0x200a) || c == 0x202f) {
     out.push_back(' ');
+  } else if (c == 0x2212) {
+    out.push_back('-');  // how typesetters print the dash of options: as a minus sign
   } else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0xd800 && c < 0xf900) || (c & 0xfffe) == 0xfffe || c == 0xfeff ||
              c == 0x200b) {
     // Controls, surrogates, private use, non-characters: no text.
@@ -105,6 +107,11 @@ class PageReader {
     PdfRect box{};
     double x = 0, y = 0;
     if (pdfium_.text_loose_char_box(text, i, &box) == 0 || pdfium_.text_char_origin(text, i, &x, &y) == 0) return;
+    // Typesetters that place words without a space character leave narrower gaps than PDFium takes for one.
+    const double gap = box.left - previous_right_;
+    if (!heights_.empty() && before > 0 && line_.text[before - 1] != ' ' && gap > 0.15 * (box.top - box.bottom))
+      line_.text.insert(before, 1, ' ');
+    previous_right_ = box.right;
     if (heights_.empty()) {
       line_.left = box.left;
       line_.right = box.right;
@@ -148,6 +155,7 @@ class PageReader {
   const Pdfium& pdfium_;
   int64_t left_;
   PdfLine line_;
+  double previous_right_ = 0;
   std::vector<float> heights_;
 };
 

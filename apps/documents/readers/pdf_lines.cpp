@@ -68,8 +68,9 @@ bool mark_by_outline(std::vector<PdfLine>& lines, const std::vector<PdfBookmark>
 }
 
 bool has_letters(std::string_view text) {
+  // A character past ASCII counts once, by its first byte; below U+00C0 are signs.
   return std::count_if(text.begin(), text.end(), [](char c) {
-           return std::isalpha(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
+           return std::isalpha(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0xc3;
          }) >= 2;
 }
 
@@ -89,6 +90,27 @@ void mark_by_size(std::vector<PdfLine>& lines) {
     const auto rank = std::distance(sizes.begin(), sizes.find(static_cast<int>(std::lround(line.height * 2))));
     line.heading = static_cast<int>(std::min<std::ptrdiff_t>(rank + 1, 4));
   }
+}
+
+// Manual pages in print: section names in capitals at the margin, with their text indented.
+void mark_manual_sections(std::vector<PdfLine>& lines) {
+  const auto is_section = [&](size_t i) {
+    const std::string& text = lines[i].text;
+    return i + 1 < lines.size() && lines[i].page == lines[i + 1].page && text.size() >= 3 && text.size() < 50 &&
+           lines[i + 1].left > lines[i].left + lines[i].height && std::isupper(static_cast<unsigned char>(text[0])) &&
+           std::none_of(text.begin(), text.end(), [](char c) { return std::islower(static_cast<unsigned char>(c)); }) &&
+           std::count_if(text.begin(), text.end(), [](char c) { return std::isupper(static_cast<unsigned char>(c)); }) * 3 >=
+               static_cast<std::ptrdiff_t>(text.size()) * 2;
+  };
+  std::vector<size_t> sections;
+  std::map<int, size_t> margins;
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (is_section(i)) {
+      sections.push_back(i);
+      ++margins[static_cast<int>(std::lround(lines[i].left))];
+    }
+  for (const size_t i : sections)
+    if (margins[static_cast<int>(std::lround(lines[i].left))] >= 3 && lines[i].heading == 0) lines[i].heading = 1;
 }
 
 // The number of bytes of a bullet or a number that opens a list item; 0 where there is none.
@@ -118,7 +140,12 @@ double usual_leading(const std::vector<PdfLine>& lines) {
 class BlockJoiner {
  public:
   BlockJoiner(const std::vector<PdfLine>& lines, DocumentBuilder& builder)
-      : lines_(lines), builder_(builder), leading_(usual_leading(lines)) {}
+      : lines_(lines), builder_(builder), leading_(usual_leading(lines)) {
+    for (const PdfLine& line : lines) {
+      double& margin = margins_[line.page];
+      margin = std::max(margin, line.right);
+    }
+  }
 
   void run() {
     for (size_t i = 0; i < lines_.size() && !builder_.full(); ++i) {
@@ -137,10 +164,13 @@ class BlockJoiner {
     if (step > (leading_ * 1.3 + 0.1) * height) return true;
     if (line.fixed || line.heading > 0) return false;
     if (list_mark(line.text) > 0 && step > 0.3 * height) return true;
-    // The first line of a paragraph is indented, or hangs out, relative to the paragraph before; the last is short.
-    const bool short_before = before.right < right_ - 0.12 * (right_ - left_);
-    const bool indented = line.left > left_ + 0.8 * height && count_ > 1 && before.left < left_ + 0.8 * height;
-    return step > 0.3 * height && indented && (short_before || ends_sentence(before.text));
+    if (step <= 0.3 * height) return false;
+    // A paragraph's first line is indented, or hangs out, against the lines before it; a last line is short.
+    const double margin = right_margin(line.page);
+    const bool over = ends_sentence(before.text) || before.right < margin - 0.12 * (margin - left_);
+    const bool indented = count_ > 1 && line.left > left_ + 0.8 * height && before.left < left_ + 0.8 * height;
+    const bool outdented = line.left < before.left - 0.8 * height;
+    return over && (indented || outdented);
   }
 
   static bool ends_sentence(std::string_view text) {
@@ -148,14 +178,17 @@ class BlockJoiner {
     return !text.empty() && std::string_view(".!?:;").find(text.back()) != std::string_view::npos;
   }
 
+  double right_margin(int page) const {
+    const auto found = margins_.find(page);
+    return found == margins_.end() ? 0 : found->second;
+  }
+
   void append(const PdfLine& line) {
     if (count_++ == 0) {
       first_ = &line;
       left_ = line.left;
-      right_ = line.right;
     }
     left_ = std::min(left_, line.left);
-    right_ = std::max(right_, line.right);
     if (!text_.empty()) {
       if (hyphen_ && !line.text.empty() && !std::isupper(static_cast<unsigned char>(line.text[0]))) {
         if (text_.back() == '-') text_.pop_back();
@@ -191,8 +224,9 @@ class BlockJoiner {
   const PdfLine* first_ = nullptr;
   std::string text_;
   size_t count_ = 0;
-  double left_ = 0, right_ = 0;
+  double left_ = 0;
   bool hyphen_ = false;
+  std::unordered_map<int, double> margins_;  // right end of the text, by page
 };
 
 // The line with its numbers (also roman ones that stand alone) taken out.
@@ -210,6 +244,7 @@ void mark_headings(std::vector<PdfLine>& lines, const std::vector<PdfBookmark>& 
   if (mark_by_outline(lines, bookmarks)) return;
   for (PdfLine& line : lines) line.heading = 0;
   mark_by_size(lines);
+  mark_manual_sections(lines);
 }
 
 void drop_running_lines(std::vector<PdfLine>& lines, int pages) {

@@ -86,18 +86,18 @@ const SafetensorsEntry* WeightStore::entry(std::string_view name) const {
   return file == file_of_.end() ? nullptr : files_[file->second].find(name);
 }
 
-Result<TensorView> WeightStore::find(std::string_view name) const {
+Result<WeightView> WeightStore::find(std::string_view name) const {
   const SafetensorsEntry* found = entry(name);
   if (found == nullptr)
     return fail(ErrorCode::kNotFound, "no tensor {} in \"{}\"", quote(name), dir_.native());
   if (!found->dtype)
     return fail(ErrorCode::kUnsupported, "tensor {} in \"{}\": dtype {} is not supported", quote(name),
                 dir_.native(), found->dtype_text);
-  return TensorView{*found->dtype, found->shape, found->bytes};
+  return WeightView{*found->dtype, found->shape, found->bytes};
 }
 
-Result<TensorView> WeightStore::find_weight(std::string_view name, std::span<const int64_t> shape) const {
-  EDGE_INFER_ASSIGN(const TensorView view, find(name));
+Result<WeightView> WeightStore::find_weight(std::string_view name, std::span<const int64_t> shape) const {
+  EDGE_INFER_ASSIGN(const WeightView view, find(name));
   if (!is_floating(view.dtype))
     return fail(ErrorCode::kCorruption, "tensor {} in \"{}\": found dtype {}, expected floating point",
                 quote(name), dir_.native(), entry(name)->dtype_text);

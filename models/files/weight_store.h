@@ -13,7 +13,7 @@
 
 namespace edge_infer {
 
-struct TensorView {
+struct WeightView {
   DType dtype = DType::kF32;
   std::span<const int64_t> shape;
   std::span<const std::byte> bytes;  // row-major; see SafetensorsEntry about alignment
@@ -27,11 +27,11 @@ class WeightStore {
 
   bool has(std::string_view name) const { return entry(name) != nullptr; }
   // Errors: kNotFound, kUnsupported (a dtype that nothing here computes with); both name tensor and folder.
-  Result<TensorView> find(std::string_view name) const;
+  Result<WeightView> find(std::string_view name) const;
   // find() that also demands a floating-point dtype and exactly this shape. Errors: also kCorruption with
   // both shapes.
-  Result<TensorView> find_weight(std::string_view name, std::span<const int64_t> shape) const;
-  Result<TensorView> find_weight(std::string_view name, std::initializer_list<int64_t> shape) const {
+  Result<WeightView> find_weight(std::string_view name, std::span<const int64_t> shape) const;
+  Result<WeightView> find_weight(std::string_view name, std::initializer_list<int64_t> shape) const {
     return find_weight(name, std::span(shape.begin(), shape.size()));
   }
 

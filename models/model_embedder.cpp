@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "compiler/graph_entry_builder.h"
-#include "compiler/graph/print.h"
 #include "models/fingerprint.h"
 #include "models/hub/model_directory.h"
 #include "runtime/base/cpu.h"
@@ -119,9 +118,9 @@ std::string ModelEmbedder::role_prompt(std::string_view role) const {
   return fallback != nullptr ? *fallback : std::string();
 }
 
-std::string ModelEmbedder::graph_text() const {
-  auto sentence = build_sentence_graph(directory_, weights_, dense_);
-  return sentence ? print_graph(sentence->graph) : std::string();
+Result<Graph> ModelEmbedder::graph() const {
+  EDGE_INFER_ASSIGN(SentenceGraph sentence, build_sentence_graph(directory_, weights_, dense_));
+  return std::move(sentence.graph);
 }
 
 Status ModelEmbedder::check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const {

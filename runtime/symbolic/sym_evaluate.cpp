@@ -109,7 +109,31 @@ SymRange mod_range(SymRange a, SymRange b) {
   return {b.lo < 0 ? b.lo + 1 : 0, b.hi > 0 ? b.hi - 1 : 0};
 }
 
-SymRange range_of(const SymInt& e, std::span<const Symbol> symbols) {
+SymRange range_of(const SymInt& e, std::span<const Symbol> symbols, int depth);
+
+// Bounds of a sum by replacing one term k * (x // c), c > 1, by its rational bounds k * (x - (c - 1)) / c and
+// k * x / c: they see that T - T//2 is not negative, which separate intervals do not.
+SymRange quotient_range(const SymInt& e, std::span<const Symbol> symbols, int depth) {
+  constexpr int kMaxDepth = 8;
+  SymRange result{INT64_MIN, INT64_MAX};
+  if (depth >= kMaxDepth) return result;
+  for (const SymTerm& term : e.node().terms) {
+    if (term.factors.size() != 1 || term.factors[0].node().kind != SymKind::kFloorDiv) continue;
+    const SymInt& x = term.factors[0].node().args[0];
+    const auto c = term.factors[0].node().args[1].constant();
+    if (!c || *c < 2) continue;
+    const SymInt k = term.coefficient, others = SymInt(*c) * (e - k * term.factors[0]);
+    const SymInt high = others + k * x, low = high - k * SymInt(*c - 1);
+    const SymRange upper = range_of(term.coefficient > 0 ? high : low, symbols, depth + 1);
+    const SymRange lower = range_of(term.coefficient > 0 ? low : high, symbols, depth + 1);
+    if (upper.hi != INT64_MAX) result.hi = *checked_floordiv(upper.hi, *c);
+    if (lower.lo != INT64_MIN) result.lo = -*checked_floordiv(-lower.lo, *c);
+    return result;
+  }
+  return result;
+}
+
+SymRange range_of(const SymInt& e, std::span<const Symbol> symbols, int depth) {
   const SymNode& node = e.node();
   switch (node.kind) {
     case SymKind::kConstant:
@@ -123,15 +147,17 @@ SymRange range_of(const SymInt& e, std::span<const Symbol> symbols) {
       SymRange sum{node.constant, node.constant};
       for (const SymTerm& term : node.terms) {
         SymRange value{term.coefficient, term.coefficient};
-        for (const SymInt& factor : term.factors) value = product_range(value, range_of(factor, symbols));
+        for (const SymInt& factor : term.factors)
+          value = product_range(value, range_of(factor, symbols, depth));
         sum = sum_range(sum, value);
       }
-      return sum;
+      const SymRange tighter = quotient_range(e, symbols, depth);
+      return {std::max(sum.lo, tighter.lo), std::min(sum.hi, tighter.hi)};
     }
     default: {
-      SymRange result = range_of(node.args[0], symbols);
+      SymRange result = range_of(node.args[0], symbols, depth);
       for (size_t i = 1; i < node.args.size(); ++i) {
-        const SymRange next = range_of(node.args[i], symbols);
+        const SymRange next = range_of(node.args[i], symbols, depth);
         switch (node.kind) {
           case SymKind::kFloorDiv:
             result = floordiv_range(result, next);
@@ -168,7 +194,7 @@ Result<int64_t> SymInt::evaluate(const Values& values) const {
 }
 
 SymRange SymInt::range(std::span<const Symbol> symbols) const {
-  return range_of(*this, symbols);
+  return range_of(*this, symbols, 0);
 }
 
 Result<SymCode> SymCode::compile(const SymInt& expression, std::span<const Symbol> symbols) {

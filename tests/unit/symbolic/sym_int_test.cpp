@@ -110,6 +110,8 @@ TEST(SymInt, bounds_hold_at_the_symbols_limits) {
   EXPECT_EQ(parsed("(T+15)//16").range(kSymbols), (SymRange{1, 1024}));
   EXPECT_EQ(parsed("-T").range(kSymbols), (SymRange{-16384, -1}));
   EXPECT_EQ(parsed("max(B, T)").range(kSymbols), (SymRange{1, 16384}));
+  EXPECT_EQ(parsed("T - T//2").range(kSymbols), (SymRange{1, 8192}));
+  EXPECT_EQ(parsed("(T+15)//16*16 - T").range(kSymbols), (SymRange{0, 15}));
   EXPECT_EQ(parsed("unknown").range(kSymbols), (SymRange{INT64_MIN, INT64_MAX}));
 }
 

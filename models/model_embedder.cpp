@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "compiler/graph_entry_builder.h"
-#include "compiler/graph/print.h"
 #include "models/fingerprint.h"
 #include "models/hub/model_directory.h"
 #include "runtime/base/cpu.h"
@@ -119,9 +119,9 @@ std::string ModelEmbedder::role_prompt(std::string_view role) const {
   return fallback != nullptr ? *fallback : std::string();
 }
 
-std::string ModelEmbedder::graph_text() const {
-  auto sentence = build_sentence_graph(directory_, weights_, dense_);
-  return sentence ? print(sentence->graph) : std::string();
+Result<Graph> ModelEmbedder::graph() const {
+  EDGE_INFER_ASSIGN(SentenceGraph sentence, build_sentence_graph(directory_, weights_, dense_));
+  return std::move(sentence.graph);
 }
 
 Status ModelEmbedder::check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const {
@@ -186,6 +186,9 @@ Status ModelEmbedder::run_pack(std::span<const std::span<const int32_t>> texts, 
     const TensorView inputs[] = {{ids.data(), DType::kI32, ids_size}, {cu.data(), DType::kI32, cu_size}};
     const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
     status = module_->run(inputs, outputs, settings_, workers);
+    if (status && !std::all_of(out.begin(), out.end(), [](float v) { return std::isfinite(v); }))
+      status = fail(ErrorCode::kCorruption, "\"{}\": the model's weights give numbers that are not finite",
+                    directory_.path().native());
   }
   const std::lock_guard lock(blocks_mutex_);
   blocks_.push_back(std::move(block));

@@ -32,7 +32,9 @@ class ModelEmbedder final : public Embedder {
   const Module& module() const { return *module_; }
   const ModelConstants& constants() const { return *constants_; }
   const Device& device() const { return *device_; }
-  std::string graph_text() const;
+  // The captured graph, built anew from the directory.
+  Result<Graph> graph() const;
+  int threads() const { return threads_; }
 
  private:
   // A run of consecutive texts that one forward pass takes.

@@ -8,8 +8,8 @@ export EDGE_INFER_PDFIUM=${EDGE_INFER_PDFIUM:-$PWD/.cache/pypdfium2_raw/libpdfiu
 bin=build/release/bin/edge-infer
 db=build/demo.db
 rm -f "$db" "$db"-*
-echo "== index samples/"
-"$bin" index --db "$db" --model "$model" samples
+echo "== index samples/documents"
+"$bin" index --db "$db" --model "$model" samples/documents
 while read -r query; do
   echo
   echo "== search: $query"

@@ -44,10 +44,10 @@ constexpr Object kObjects[] = {
 static_assert(kBlockSlots == 256, "the index block_room names it");
 
 Status create_schema(const Database& database) {
-  // The page size holds only before the first write; vectors are read block-wise, so larger pages mean fewer steps.
-  EDGE_INFER_RETURN_IF_ERROR(database.run("PRAGMA page_size = 16384"));
-  EDGE_INFER_RETURN_IF_ERROR(database.run("PRAGMA auto_vacuum = INCREMENTAL"));
-  EDGE_INFER_RETURN_IF_ERROR(database.run("BEGIN EXCLUSIVE"));
+  // One transaction from the first byte on: a process killed here leaves an empty file or an index. The page size and
+  // vacuum mode hold only before the first write; vectors are read block-wise, so larger pages mean fewer steps.
+  EDGE_INFER_RETURN_IF_ERROR(
+      database.run("PRAGMA page_size = 16384; BEGIN; PRAGMA auto_vacuum = INCREMENTAL"));
   // Another process may have created it while this one waited for the lock.
   EDGE_INFER_ASSIGN(const int64_t objects, database.integer("SELECT count(*) FROM sqlite_schema"));
   if (objects == 0) {

@@ -19,7 +19,7 @@ bool all_digits(std::string_view text) {
 
 // The host of "host[:port]", lower case and without brackets; nullopt when the form is wrong.
 std::optional<std::string> authority_host(std::string_view authority) {
-  std::string_view host = authority, port;
+  std::string_view host = authority;
   if (authority.starts_with('[')) {
     const size_t close = authority.find(']');
     if (close == std::string_view::npos) return std::nullopt;

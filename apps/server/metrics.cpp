@@ -92,6 +92,7 @@ std::string Metrics::print() const {
   counter("edge_infer_batches_total", "batches run", batches, out);
   counter("edge_infer_batches_retried_total", "batches run again request by request after a failure", batches_retried, out);
   value("edge_infer_connections", "gauge", "open connections", connections.load(), out);
+  value("edge_infer_body_bytes", "gauge", "bytes of request bodies in memory", body_bytes.load(), out);
   counter("edge_infer_connections_total", "connections accepted", connections_total, out);
   counter("edge_infer_connections_refused_total", "connections refused at the limit", connections_refused, out);
   head("edge_infer_http_responses_total", "counter", "answers by HTTP status", out);

@@ -37,7 +37,7 @@ struct Metrics {
   Counter inputs{0}, inputs_embedded{0}, truncated_inputs{0}, tokens{0};
   Counter batches{0}, batches_retried{0};
   Counter connections_total{0}, connections_refused{0};
-  std::atomic<int64_t> connections{0}, queued_texts{0}, queued_tokens{0};
+  std::atomic<int64_t> connections{0}, queued_texts{0}, queued_tokens{0}, body_bytes{0};
   Histogram request_seconds, tokenization_seconds, queue_seconds, inference_seconds;
   Histogram input_tokens, batch_texts, batch_tokens;
 

@@ -252,7 +252,7 @@ class BeastServer final : public Server {
     size_t budget_taken = 0;
     const bool complete = co_await read_body(connection, parser, budget_taken, trouble);
     if (!complete) {
-      body_bytes_ -= budget_taken;
+      count_body(0, budget_taken);
       if (trouble.status == 0) co_return false;
       const bool told = co_await write(connection, head, std::move(trouble), version, /*keep=*/false);
       if (told) co_await drain(connection);
@@ -260,7 +260,7 @@ class BeastServer final : public Server {
     }
     std::string body = std::move(parser.get().body());
     HttpResponse response = co_await answer(connection, head, std::move(body));
-    body_bytes_ -= budget_taken;
+    count_body(0, budget_taken);
     const bool keep = wants_more && !stopping_;
     const bool written = co_await write(connection, head, std::move(response), version, keep);
     co_return written && keep;
@@ -270,6 +270,17 @@ class BeastServer final : public Server {
     return beast::iequals(fields[http::field::expect], "100-continue");
   }
 
+  // `counted` of the bytes in memory are this body's, and are now `size`.
+  void count_body(size_t size, size_t& counted) {
+    body_bytes_ += size - counted;
+    counted = size;
+    service_->metrics().body_bytes = static_cast<int64_t>(body_bytes_);
+  }
+  HttpResponse too_large() const {
+    return error_response({413, "the body has more than " + std::to_string(service_->body_limit()) + " bytes, the limit",
+                           "", "body_too_large"});
+  }
+
   // False: `trouble` is the answer to give, or its status is 0 and there is nobody to answer.
   Task<bool> read_body(Connection& connection, http::request_parser<http::string_body>& parser, size_t& taken,
                        HttpResponse& trouble) {
@@ -277,13 +288,9 @@ class BeastServer final : public Server {
     error_code error;
     connection.stream.expires_after(options_.body_timeout);
     while (!parser.is_done()) {
-      const size_t size = parser.get().body().size();
-      body_bytes_ += size - taken;
-      taken = size;
-      if (size > service_->body_limit()) {
-        trouble = error_response({413, "the body has more than " + std::to_string(service_->body_limit()) +
-                                           " bytes, the limit",
-                                  "", "body_too_large"});
+      count_body(parser.get().body().size(), taken);
+      if (taken > service_->body_limit()) {
+        trouble = too_large();
         co_return false;
       }
       if (body_bytes_ > options_.body_budget && body_bytes_ > taken) {
@@ -298,16 +305,9 @@ class BeastServer final : public Server {
         trouble = error_response({400, "malformed body: " + error.message(), "", "malformed_body"});
       co_return false;
     }
-    const size_t size = parser.get().body().size();
-    body_bytes_ += size - taken;
-    taken = size;
-    if (size > service_->body_limit()) {
-      trouble = error_response({413, "the body has more than " + std::to_string(service_->body_limit()) +
-                                         " bytes, the limit",
-                                "", "body_too_large"});
-      co_return false;
-    }
-    co_return true;
+    count_body(parser.get().body().size(), taken);
+    if (taken > service_->body_limit()) trouble = too_large();
+    co_return taken <= service_->body_limit();
   }
 
   // Hands the request to the service, and watches for the client's leaving meanwhile.

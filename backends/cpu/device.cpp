@@ -7,12 +7,17 @@ namespace edge_infer {
 namespace {
 
 // As kPanel and kTileRows of prebuilt/gemm_tile.h, which only the sets' own sources can include.
-int64_t panel_width(Isa isa) { return isa == Isa::kAvx512 ? 32 : 16; }
+int64_t panel_width(Isa isa) {
+  return isa == Isa::kAvx512 ? 32 : 16;
+}
 int64_t tile_rows(Isa isa) {
   switch (isa) {
-    case Isa::kAvx512: return 12;
-    case Isa::kAvx2: return 6;
-    case Isa::kPortable: break;
+    case Isa::kAvx512:
+      return 12;
+    case Isa::kAvx2:
+      return 6;
+    case Isa::kPortable:
+      break;
   }
 #if defined(__aarch64__)
   return 6;
@@ -20,7 +25,9 @@ int64_t tile_rows(Isa isa) {
   return 3;
 #endif
 }
-int64_t vector_bytes(Isa isa) { return isa == Isa::kAvx512 ? 64 : isa == Isa::kAvx2 ? 32 : 16; }
+int64_t vector_bytes(Isa isa) {
+  return isa == Isa::kAvx512 ? 64 : isa == Isa::kAvx2 ? 32 : 16;
+}
 
 }  // namespace
 
@@ -41,8 +48,8 @@ Result<LoadedKernel> CpuDevice::load_kernel(std::string_view name) const {
 
 Result<size_t> CpuDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {
   if (format != target_.packed_linear_format)
-    return fail(ErrorCode::kUnsupported, "{} packs \"{}\", not \"{}\"", target_.name, target_.packed_linear_format,
-                format);
+    return fail(ErrorCode::kUnsupported, "{} packs \"{}\", not \"{}\"", target_.name,
+                target_.packed_linear_format, format);
   if (n < 0 || k < 0) return fail(ErrorCode::kInvalidArgument, "a weight of {} x {} elements", n, k);
   const int64_t width = panel_width(isa_);
   constexpr int64_t kLimit = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(sizeof(float));
@@ -62,7 +69,8 @@ Status CpuDevice::pack(std::string_view format, std::span<const Rows> sources, i
   }
   EDGE_INFER_ASSIGN(const size_t bytes, packed_bytes(format, n, k));
   if (out.size() != bytes)
-    return fail(ErrorCode::kInvalidArgument, "{} bytes to pack {} x {} into, expected {}", out.size(), n, k, bytes);
+    return fail(ErrorCode::kInvalidArgument, "{} bytes to pack {} x {} into, expected {}", out.size(), n, k,
+                bytes);
   if (bytes == 0) return {};
   const int64_t width = panel_width(isa_);
   if (n % width != 0) {

@@ -8,8 +8,9 @@
 
 namespace edge_infer {
 
-// The one packed format of each set's aten.linear is "nk.f32.p<width>": [ceil(n / width)][k][width] floats, columns
-// beyond n zero, 64-byte aligned as a whole. Immutable after construction: all methods may be called from any thread.
+// The one packed format of each set's aten.linear is "nk.f32.p<width>": [ceil(n / width)][k][width] floats,
+// columns beyond n zero, 64-byte aligned as a whole. Immutable after construction: all methods may be called
+// from any thread.
 class CpuDevice final : public Device {
  public:
   // The set that this process selected ($EDGE_INFER_ISA obeyed), or a given one. The processor must have it

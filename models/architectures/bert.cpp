@@ -60,7 +60,7 @@ class Bert {
 
  private:
   Result<ValueId> weight(const std::string& name, std::vector<int64_t> shape) {
-    EDGE_INFER_ASSIGN(const WeightView view, weights_.find_weight(prefix_ + name, shape));
+    EDGE_INFER_RETURN_IF_ERROR(weights_.find_weight(prefix_ + name, shape));
     return b_.constant(prefix_ + name, DType::kF32, std::vector<SymInt>(shape.begin(), shape.end()));
   }
 

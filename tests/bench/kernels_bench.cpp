@@ -1,5 +1,6 @@
-// Speed of the prebuilt kernels on one thread, as shares of the fma peak sampled between the repeats, because shared
-// machines change their speed from one moment to the next. Usage: kernels_bench [ISA] [FILTER] [REPEATS]
+// Speed of the prebuilt kernels on one thread, as shares of the fma peak sampled between the repeats, because
+// shared machines change their speed from one moment to the next. Usage: kernels_bench [ISA] [FILTER]
+// [REPEATS]
 #include <sys/mman.h>
 #include <time.h>
 
@@ -17,9 +18,9 @@
 
 namespace edge_infer {
 
-#define EDGE_DECLARE(isa)                            \
-  namespace isa {                                    \
-  int64_t fma_peak(int64_t rounds, float* sink);     \
+#define EDGE_DECLARE(isa)                        \
+  namespace isa {                                \
+  int64_t fma_peak(int64_t rounds, float* sink); \
   }
 EDGE_DECLARE(portable)
 #if defined(__x86_64__)
@@ -61,8 +62,8 @@ class Bench {
   const CpuDevice& device() const { return device_; }
 
   // flops 0: bytes moved count, in GB/s.
-  void run(const std::string& name, const char* kernel, std::vector<void*> buffers, std::vector<int64_t> integers,
-           int64_t rows, int64_t columns, double flops, double bytes = 0) {
+  void run(const std::string& name, const char* kernel, std::vector<void*> buffers,
+           std::vector<int64_t> integers, int64_t rows, int64_t columns, double flops, double bytes = 0) {
     if (name.find(filter_) == std::string::npos) return;
     const auto loaded = device_.load_kernel(kernel);
     if (!loaded) {
@@ -90,12 +91,19 @@ class Bench {
     const double start = seconds();
     int64_t done = 0;
     switch (isa_) {
-      case Isa::kPortable: done = portable::fma_peak(20'000, &sink); break;
+      case Isa::kPortable:
+        done = portable::fma_peak(20'000, &sink);
+        break;
 #if defined(__x86_64__)
-      case Isa::kAvx2: done = avx2::fma_peak(20'000, &sink); break;
-      case Isa::kAvx512: done = avx512::fma_peak(20'000, &sink); break;
+      case Isa::kAvx2:
+        done = avx2::fma_peak(20'000, &sink);
+        break;
+      case Isa::kAvx512:
+        done = avx512::fma_peak(20'000, &sink);
+        break;
 #else
-      default: break;
+      default:
+        break;
 #endif
     }
     scratch_[0] = sink;
@@ -110,7 +118,9 @@ class Bench {
   float* scratch_;
 };
 
-int64_t as_integer(double x) { return std::bit_cast<int64_t>(x); }
+int64_t as_integer(double x) {
+  return std::bit_cast<int64_t>(x);
+}
 
 void linear(Bench& bench, int64_t m, int64_t k, int64_t n) {
   static float* x = memory(4 << 20);
@@ -121,9 +131,10 @@ void linear(Bench& bench, int64_t m, int64_t k, int64_t n) {
   const auto format = bench.device().target().packed_linear_format;
   const auto bytes = bench.device().packed_bytes(format, n, k);
   const Device::Rows rows[] = {{source, n}};
-  if (!bytes || !bench.device().pack(format, rows, k, std::as_writable_bytes(std::span(packed, *bytes / 4)))) std::abort();
-  bench.run(fmt::format("linear M={} K={} N={}", m, k, n), "aten.linear.f32", {out, x, packed, bias}, {n, k}, m, n,
-            2.0 * static_cast<double>(m * n * k));
+  if (!bytes || !bench.device().pack(format, rows, k, std::as_writable_bytes(std::span(packed, *bytes / 4))))
+    std::abort();
+  bench.run(fmt::format("linear M={} K={} N={}", m, k, n), "aten.linear.f32", {out, x, packed, bias}, {n, k},
+            m, n, 2.0 * static_cast<double>(m * n * k));
 }
 
 void attention(Bench& bench, int64_t sequences, int64_t length, int64_t heads, int64_t dim) {
@@ -137,10 +148,11 @@ void attention(Bench& bench, int64_t sequences, int64_t length, int64_t heads, i
       units.push_back(static_cast<int32_t>(s));
       units.push_back(static_cast<int32_t>(r));
     }
-  bench.run(fmt::format("attention {}x{} heads={} dim={}", sequences, length, heads, dim), "edge.varlen_attention.f32",
+  bench.run(fmt::format("attention {}x{} heads={} dim={}", sequences, length, heads, dim),
+            "edge.varlen_attention.f32",
             {out, qkv, qkv + heads * dim, qkv + 2 * heads * dim, cu.data(), units.data()},
-            {heads, heads, dim, width, width, width, heads * dim, as_integer(1 / std::sqrt(static_cast<double>(dim))), 0,
-             block},
+            {heads, heads, dim, width, width, width, heads * dim,
+             as_integer(1 / std::sqrt(static_cast<double>(dim))), 0, block},
             static_cast<int64_t>(units.size()) / 2, heads,
             4.0 * static_cast<double>(sequences * length * length * heads * dim));
 }
@@ -156,7 +168,8 @@ int main_program(int argc, char** argv) {
   }
   Bench bench(isa, argc > 2 ? argv[2] : "", argc > 3 ? std::atoi(argv[3]) : 100);
   for (const int64_t m : {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048})
-    for (const auto& [k, n] : {std::pair{384, 384}, {384, 1152}, {384, 1536}, {1536, 384}}) linear(bench, m, k, n);
+    for (const auto& [k, n] : {std::pair{384, 384}, {384, 1152}, {384, 1536}, {1536, 384}})
+      linear(bench, m, k, n);
   for (const auto& [k, n] : {std::pair{768, 768}, {768, 3072}, {3072, 768}}) linear(bench, 128, k, n);
   attention(bench, 1, 16, 12, 32);
   attention(bench, 1, 128, 12, 32);
@@ -168,8 +181,10 @@ int main_program(int argc, char** argv) {
   float* b = memory(128 * 1536);
   float* gamma = memory(4096);
   const double norm_bytes = 128.0 * 384 * 8, gelu_bytes = 128.0 * 1536 * 8;
-  bench.run("layer_norm 128x384", "aten.layer_norm.f32", {b, a, gamma, gamma}, {384, as_integer(1e-12)}, 128, 1, 0, norm_bytes);
-  bench.run("rms_norm 128x384", "edge.rms_norm.f32", {b, a, gamma}, {384, as_integer(1e-6)}, 128, 1, 0, norm_bytes);
+  bench.run("layer_norm 128x384", "aten.layer_norm.f32", {b, a, gamma, gamma}, {384, as_integer(1e-12)}, 128,
+            1, 0, norm_bytes);
+  bench.run("rms_norm 128x384", "edge.rms_norm.f32", {b, a, gamma}, {384, as_integer(1e-6)}, 128, 1, 0,
+            norm_bytes);
   bench.run("softmax 128x384", "aten.softmax.f32", {b, a}, {128, 384, 1}, 128, 1, 0, norm_bytes);
   bench.run("gelu 128x1536", "aten.gelu.f32", {b, a}, {1, 128 * 1536, 1, 0}, 128 * 1536, 1, 0, gelu_bytes);
   const auto format = bench.device().target().packed_linear_format;
@@ -179,14 +194,18 @@ int main_program(int argc, char** argv) {
   for (int i = 0; i < 5; ++i) {
     const Device::Rows rows[] = {{source, 7168}};
     const double start = seconds();
-    if (!bench.device().pack(format, rows, 1536, std::as_writable_bytes(std::span(packed, 1536 * 7168)))) return 1;
+    if (!bench.device().pack(format, rows, 1536, std::as_writable_bytes(std::span(packed, 1536 * 7168))))
+      return 1;
     best = std::min(best, seconds() - start);
   }
-  std::printf("%-44s %10.1f %8.1f GB/s\n", "pack 7168x1536 (44 MB)", best * 1e6, 7168 * 1536 * 8 / best * 1e-9);
+  std::printf("%-44s %10.1f %8.1f GB/s\n", "pack 7168x1536 (44 MB)", best * 1e6,
+              7168 * 1536 * 8 / best * 1e-9);
   return 0;
 }
 
 }  // namespace
 }  // namespace edge_infer
 
-int main(int argc, char** argv) { return edge_infer::main_program(argc, argv); }
+int main(int argc, char** argv) {
+  return edge_infer::main_program(argc, argv);
+}

@@ -18,7 +18,9 @@ namespace edge_infer {
 namespace {
 
 void limit(__rlimit_resource resource, int64_t value) {
-  const rlimit both{static_cast<rlim_t>(value), static_cast<rlim_t>(value)};
+  // The hard limit is a step later: of CPU time, the soft one ends the process with a signal of its own.
+  const rlim_t soft = static_cast<rlim_t>(value);
+  const rlimit both{soft, resource == RLIMIT_CPU ? soft + 1 : soft};
   ::setrlimit(resource, &both);
 }
 

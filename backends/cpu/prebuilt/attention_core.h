@@ -1,8 +1,9 @@
-// softmax(q k^T * scale) v of up to 32 query rows of one head, over keys in blocks of 64 (class f32.k1.kb64): what
-// varlen_attention and scaled_dot_product_attention share.
+// softmax(q k^T * scale) v of up to 32 query rows of one head, over keys in blocks of 64 (class f32.k1.kb64):
+// what varlen_attention and scaled_dot_product_attention share.
 //
-// Every row has its own running maximum, rescale and sum, and reads no other row's values, so a row's bits depend on
-// its query and its keys alone, not on the block that it is computed in. Key blocks are counted from key 0.
+// Every row has its own running maximum, rescale and sum, and reads no other row's values, so a row's bits
+// depend on its query and its keys alone, not on the block that it is computed in. Key blocks are counted
+// from key 0.
 #pragma once
 
 #include "backends/cpu/prebuilt/gemm_tile.h"
@@ -13,7 +14,8 @@ namespace edge_infer::EDGE_ISA {
 
 inline constexpr int64_t kKeyBlock = 64;
 inline constexpr int64_t kQueryRows = 32;
-// Floats of scratch for packed keys and values. A whole (sequence, head) that fits stays packed for all its query rows.
+// Floats of scratch for packed keys and values. A whole (sequence, head) that fits stays packed for all its
+// query rows.
 inline constexpr int64_t kPackedFloats = 160 * 1024;
 inline constexpr float kMinusInfinity = -__builtin_inff();
 
@@ -35,15 +37,21 @@ struct KeysValues {
   const float* v;
   int64_t v_stride;
   int64_t value_dim;
-  int64_t count;     // keys
+  int64_t count;  // keys
 };
 
-EDGE_INLINE int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
-EDGE_INLINE int64_t packed_key_floats(const KeysValues& kv) { return kv.dim * kKeyBlock; }
+EDGE_INLINE int64_t round_up(int64_t x, int64_t to) {
+  return (x + to - 1) / to * to;
+}
+EDGE_INLINE int64_t packed_key_floats(const KeysValues& kv) {
+  return kv.dim * kKeyBlock;
+}
 EDGE_INLINE int64_t packed_value_floats(const KeysValues& kv) {
   return round_up(kv.value_dim, kPanel) * kKeyBlock;
 }
-EDGE_INLINE int64_t key_blocks(const KeysValues& kv) { return (kv.count + kKeyBlock - 1) / kKeyBlock; }
+EDGE_INLINE int64_t key_blocks(const KeysValues& kv) {
+  return (kv.count + kKeyBlock - 1) / kKeyBlock;
+}
 EDGE_INLINE bool fits_packed(const KeysValues& kv) {
   return key_blocks(kv) * (packed_key_floats(kv) + packed_value_floats(kv)) <= kPackedFloats;
 }
@@ -62,8 +70,8 @@ EDGE_INLINE void pack_value_panel(const KeysValues& kv, int64_t key, int64_t col
   const int64_t count = smaller(kKeyBlock, kv.count - key), columns = kv.value_dim - column;
   for (int64_t i = 0; i < count; ++i) {
     const float* row = kv.v + (key + i) * kv.v_stride + column;
-    EDGE_UNROLL for (int j = 0; j < kPanelParts; ++j)
-      store_part(out + i * kPanel + j * kPartLanes, load_part(row + j * kPartLanes, columns - j * kPartLanes));
+    EDGE_UNROLL for (int j = 0; j < kPanelParts; ++j) store_part(
+        out + i * kPanel + j * kPartLanes, load_part(row + j * kPartLanes, columns - j * kPartLanes));
   }
 }
 EDGE_NOINLINE void pack_values(const KeysValues& kv, int64_t key, float* out) {
@@ -87,16 +95,18 @@ EDGE_NOINLINE void score_tile(const Tile& tile, bool resume, bool last, float sc
   const f32p factor = splat_part(scale);
   run_tile<MR, 1, false>(
       tile,
-      [resume](int, const float* c, int64_t) __attribute__((always_inline)) { return resume ? load_part(c) : f32p{}; },
-      [last, factor](int, int, f32p value) __attribute__((always_inline)) { return last ? value * factor : value; });
+      [resume](int, const float* c, int64_t)
+          __attribute__((always_inline)) { return resume ? load_part(c) : f32p{}; },
+      [last, factor](int, int, f32p value)
+          __attribute__((always_inline)) { return last ? value * factor : value; });
 }
-EDGE_INLINE void scores(const float* q, int64_t q_stride, int64_t rows, const float* packed, int64_t depth, int64_t count,
-                        bool resume, bool last, float scale, float* out) {
+EDGE_INLINE void scores(const float* q, int64_t q_stride, int64_t rows, const float* packed, int64_t depth,
+                        int64_t count, bool resume, bool last, float scale, float* out) {
   for (int64_t n = 0; n < count; n += kPanel)
     for_row_tiles(rows, [&](int64_t m, int64_t height) __attribute__((always_inline)) {
       with_rows(height, [&]<int MR>() __attribute__((always_inline)) {
-        const Tile tile = {q + m * q_stride, q_stride, packed + n,    kKeyBlock, 0,
-                           depth,            out + m * kKeyBlock + n, kKeyBlock, kPanel};
+        const Tile tile = {q + m * q_stride,        q_stride,  packed + n, kKeyBlock, 0, depth,
+                           out + m * kKeyBlock + n, kKeyBlock, kPanel};
         score_tile<MR>(tile, resume, last, scale);
       });
     });
@@ -113,11 +123,12 @@ EDGE_NOINLINE void value_tile(const Tile& tile, const float* rescale) {
       },
       [](int, int, f32p value) __attribute__((always_inline)) { return value; });
 }
-EDGE_INLINE void weighted_values(const float* p, int64_t rows, const float* panel, int64_t keys, const float* rescale,
-                                 float* out, int64_t out_stride, int64_t columns) {
+EDGE_INLINE void weighted_values(const float* p, int64_t rows, const float* panel, int64_t keys,
+                                 const float* rescale, float* out, int64_t out_stride, int64_t columns) {
   for_row_tiles(rows, [&](int64_t m, int64_t height) __attribute__((always_inline)) {
     with_rows(height, [&]<int MR>() __attribute__((always_inline)) {
-      const Tile tile = {p + m * kKeyBlock, kKeyBlock, panel, kPanel, 0, keys, out + m * out_stride, out_stride, columns};
+      const Tile tile = {p + m * kKeyBlock,    kKeyBlock,  panel,  kPanel, 0, keys,
+                         out + m * out_stride, out_stride, columns};
       value_tile<MR>(tile, rescale + m);
     });
   });
@@ -140,8 +151,8 @@ EDGE_INLINE float largest_score(const float* row, int64_t count) {
   return fold_largest(max_or_second(max_or_second(part[0], part[1]), max_or_second(part[2], part[3])));
 }
 
-// From the largest score of the block in s->raised: the new maximum of sixteen rows, what exp subtracts, and the factors
-// of what was summed before. Lane by lane: rows do not mix.
+// From the largest score of the block in s->raised: the new maximum of sixteen rows, what exp subtracts, and
+// the factors of what was summed before. Lane by lane: rows do not mix.
 EDGE_INLINE void raise_maximum(AttentionScratch* s, int64_t row) {
   const F32 low = splat(kMinusInfinity);
   const F32 old = load(s->maximum + row), raised = load(s->raised + row);
@@ -173,11 +184,12 @@ EDGE_INLINE void exponentiate(AttentionScratch* s, int64_t row, int64_t count) {
 }
 
 // Rows q[rows][dim] against all keys; `out` rows (value_dim floats) are written and used as accumulators.
-// Causal: row i sees keys 0 .. first_row + i. Bias(row, key, scores of the row from key on, keys) may change scores.
-// `packed`: pack_all was called for these keys.
+// Causal: row i sees keys 0 .. first_row + i. Bias(row, key, scores of the row from key on, keys) may change
+// scores. `packed`: pack_all was called for these keys.
 template <class Bias>
-EDGE_INLINE void attend(const KeysValues& kv, const float* q, int64_t q_stride, int64_t rows, float scale, bool causal,
-                        int64_t first_row, bool packed, float* out, int64_t out_stride, AttentionScratch* s, Bias bias) {
+EDGE_INLINE void attend(const KeysValues& kv, const float* q, int64_t q_stride, int64_t rows, float scale,
+                        bool causal, int64_t first_row, bool packed, float* out, int64_t out_stride,
+                        AttentionScratch* s, Bias bias) {
   for (int64_t i = 0; i < kQueryRows; ++i) s->maximum[i] = s->raised[i] = kMinusInfinity;
   for (int64_t i = 0; i < rows; ++i) store(s->lane_sums + i * kLanes, zeros());
   const int64_t visible = causal ? smaller(kv.count, first_row + rows) : kv.count;
@@ -222,8 +234,8 @@ EDGE_INLINE void attend(const KeysValues& kv, const float* q, int64_t q_stride, 
       // A hidden key has weight 0, and 0 times its value may still be NaN: rows stop at their own last key.
       for (int64_t i = 0; i < rows; ++i) {
         if (const int64_t seen = seen_keys(i); seen > 0)
-          weighted_values(s->scores + i * kKeyBlock, 1, panel, seen, s->rescale + i, out + i * out_stride + column,
-                          out_stride, columns);
+          weighted_values(s->scores + i * kKeyBlock, 1, panel, seen, s->rescale + i,
+                          out + i * out_stride + column, out_stride, columns);
       }
     }
   }

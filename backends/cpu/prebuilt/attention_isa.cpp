@@ -29,8 +29,13 @@ void varlen_attention(const KernelArgs* args, int64_t m0, int64_t m1, int64_t n0
     for (int64_t unit = m0; unit < m1; ++unit) {
       const int64_t sequence = units[2 * unit], first = units[2 * unit + 1];
       const int64_t begin = cu[sequence], length = cu[sequence + 1] - begin;
-      const KeysValues kv = {k + begin * k_stride + kv_head * dim, k_stride, dim,
-                             v + begin * v_stride + kv_head * dim, v_stride, dim, length};
+      const KeysValues kv = {k + begin * k_stride + kv_head * dim,
+                             k_stride,
+                             dim,
+                             v + begin * v_stride + kv_head * dim,
+                             v_stride,
+                             dim,
+                             length};
       const bool fits = fits_packed(kv);
       if (fits && (sequence != packed_sequence || kv_head != packed_head)) {
         pack_all(kv, s);
@@ -40,15 +45,15 @@ void varlen_attention(const KernelArgs* args, int64_t m0, int64_t m1, int64_t n0
       if (!fits) packed_sequence = -1;
       const int64_t end = smaller(length, first + block_rows);
       for (int64_t row = first; row < end; row += kQueryRows)
-        attend(kv, q + (begin + row) * q_stride + head * dim, q_stride, smaller(kQueryRows, end - row), scale, causal, row,
-               fits, out + (begin + row) * out_stride + head * dim, out_stride, s,
+        attend(kv, q + (begin + row) * q_stride + head * dim, q_stride, smaller(kQueryRows, end - row), scale,
+               causal, row, fits, out + (begin + row) * out_stride + head * dim, out_stride, s,
                [](int64_t, int64_t, float*, int64_t) __attribute__((always_inline)) {});
     }
   }
 }
 
-// Rows of the domain are (batch, head, query). A causal mask is aligned at the first query and key, as in ATen; a row
-// that sees no key is zero.
+// Rows of the domain are (batch, head, query). A causal mask is aligned at the first query and key, as in
+// ATen; a row that sees no key is zero.
 void dense_attention(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, void* scratch) {
   auto* s = static_cast<AttentionScratch*>(scratch);
   float* out = output<float>(args, 0);
@@ -56,7 +61,8 @@ void dense_attention(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, in
   const float* k = input<float>(args, 2);
   const float* v = input<float>(args, 3);
   const int64_t heads = integer(args, 1), kv_heads = integer(args, 2);
-  const int64_t queries = integer(args, 3), keys = integer(args, 4), dim = integer(args, 5), value_dim = integer(args, 6);
+  const int64_t queries = integer(args, 3), keys = integer(args, 4), dim = integer(args, 5),
+                value_dim = integer(args, 6);
   const auto scale = static_cast<float>(real(args, 7));
   const bool causal = integer(args, 8) != 0;
   const int64_t mask_type = args->buffers[4] == nullptr ? 0 : integer(args, 9);
@@ -66,7 +72,8 @@ void dense_attention(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, in
     const int64_t pair = m / queries, row = m % queries;
     const int64_t batch = pair / heads, head = pair % heads;
     const int64_t kv_pair = batch * kv_heads + head / (heads / kv_heads);
-    const KeysValues kv = {k + kv_pair * keys * dim, dim, dim, v + kv_pair * keys * value_dim, value_dim, value_dim, keys};
+    const KeysValues kv = {
+        k + kv_pair * keys * dim, dim, dim, v + kv_pair * keys * value_dim, value_dim, value_dim, keys};
     const bool fits = fits_packed(kv);
     if (fits && kv_pair != packed) pack_all(kv, s);
     packed = fits ? kv_pair : -1;
@@ -96,6 +103,8 @@ constexpr PrebuiltKernel kTable[] = {
 
 }  // namespace
 
-std::span<const PrebuiltKernel> attention_table() { return kTable; }
+std::span<const PrebuiltKernel> attention_table() {
+  return kTable;
+}
 
 }  // namespace edge_infer::EDGE_ISA

@@ -16,11 +16,12 @@ EDGE_INLINE void map_dense(const float* in, float* out, int64_t n) {
 
 // Elements [m0, m1) of the output in rows of the innermost dimension.
 template <F32 (*kFunction)(F32)>
-EDGE_INLINE void map_strided(const float* in, float* out, int64_t rank, const int64_t* sizes, const int64_t* strides,
-                             int64_t m0, int64_t m1) {
+EDGE_INLINE void map_strided(const float* in, float* out, int64_t rank, const int64_t* sizes,
+                             const int64_t* strides, int64_t m0, int64_t m1) {
   for (int64_t m = m0; m < m1;) {
     const int64_t inner = rank == 0 ? 1 : sizes[rank - 1], stride = rank == 0 ? 0 : strides[rank - 1];
-    const int64_t column = m % inner, count = smaller<int64_t>(smaller<int64_t>(inner - column, m1 - m), kLanes);
+    const int64_t column = m % inner,
+                  count = smaller<int64_t>(smaller<int64_t>(inner - column, m1 - m), kLanes);
     int64_t offset = column * stride, rest = m / inner;
     for (int64_t d = rank - 2; d >= 0; --d) {
       offset += rest % sizes[d] * strides[d];
@@ -33,8 +34,12 @@ EDGE_INLINE void map_strided(const float* in, float* out, int64_t rank, const in
   }
 }
 
-F32 gelu_erf_lanes(F32 x) { return gelu(x); }
-F32 gelu_tanh_lanes(F32 x) { return gelu_tanh(x); }
+F32 gelu_erf_lanes(F32 x) {
+  return gelu(x);
+}
+F32 gelu_tanh_lanes(F32 x) {
+  return gelu_tanh(x);
+}
 
 template <F32 (*kFunction)(F32)>
 EDGE_INLINE void map(const KernelArgs* args, int64_t m0, int64_t m1) {
@@ -49,20 +54,26 @@ EDGE_INLINE void map(const KernelArgs* args, int64_t m0, int64_t m1) {
     dense = dense && (sizes[d] == 1 || strides[d] == expected);
     expected *= sizes[d];
   }
-  if (dense) map_dense<kFunction>(in + m0, out + m0, m1 - m0);
-  else map_strided<kFunction>(in, out, rank, sizes, strides, m0, m1);
+  if (dense)
+    map_dense<kFunction>(in + m0, out + m0, m1 - m0);
+  else
+    map_strided<kFunction>(in, out, rank, sizes, strides, m0, m1);
 }
 
 void gelu_kernel(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, void*) {
   const int64_t approximate = integer(args, static_cast<int>(1 + 2 * integer(args, 0)));
-  if (approximate == 0) map<gelu_erf_lanes>(args, m0, m1);
-  else map<gelu_tanh_lanes>(args, m0, m1);
+  if (approximate == 0)
+    map<gelu_erf_lanes>(args, m0, m1);
+  else
+    map<gelu_tanh_lanes>(args, m0, m1);
 }
 
 constexpr PrebuiltKernel kTable[] = {{"aten.gelu.f32", gelu_kernel}};
 
 }  // namespace
 
-std::span<const PrebuiltKernel> gelu_table() { return kTable; }
+std::span<const PrebuiltKernel> gelu_table() {
+  return kTable;
+}
 
 }  // namespace edge_infer::EDGE_ISA

@@ -1,5 +1,6 @@
-// aten.linear.f32: out[M, N] = x[M, K] w[N, K]^T (+ bias), w packed as nk.f32.p<kPanel> = [ceil(N / kPanel)][K][kPanel],
-// columns beyond N zero. Ranges: any rows; columns from a multiple of kPanel to a multiple of it or to N.
+// aten.linear.f32: out[M, N] = x[M, K] w[N, K]^T (+ bias), w packed as nk.f32.p<kPanel> = [ceil(N /
+// kPanel)][K][kPanel], columns beyond N zero. Ranges: any rows; columns from a multiple of kPanel to a
+// multiple of it or to N.
 #include "backends/cpu/prebuilt/args.h"
 #include "backends/cpu/prebuilt/gemm_tile.h"
 #include "backends/cpu/prebuilt/registry.h"
@@ -21,9 +22,8 @@ EDGE_NOINLINE void linear_tile(const Step& step) {
   const int64_t columns = step.tile.columns;
   run_tile<MR, P, true>(
       step.tile,
-      [resume](int, const float* c, int64_t lanes) __attribute__((always_inline)) {
-        return resume ? load_part(c, lanes) : f32p{};
-      },
+      [resume](int, const float* c, int64_t lanes)
+          __attribute__((always_inline)) { return resume ? load_part(c, lanes) : f32p{}; },
       [bias, columns](int, int column, f32p value) __attribute__((always_inline)) {
         return bias == nullptr ? value : value + load_part(bias + column, columns - column);
       });
@@ -47,7 +47,8 @@ void linear(const KernelArgs* args, int64_t m0, int64_t m1, int64_t n0, int64_t 
   const int64_t n_all = integer(args, 0), k_all = integer(args, 1);
   n1 = smaller(n1, n_all);
   if (m0 >= m1 || n0 >= n1) return;
-  // Rows in blocks of about 512 KB and k in parts of about 1024, so that what the panels sweep over stays in L2.
+  // Rows in blocks of about 512 KB and k in parts of about 1024, so that what the panels sweep over stays in
+  // L2.
   const int64_t k_parts = k_all <= 2048 ? 1 : (k_all + 1023) / 1024;
   const int64_t k_part = larger<int64_t>(1, (k_all + k_parts - 1) / k_parts);
   const int64_t block = larger<int64_t>(kTileRows, (int64_t{1} << 17) / k_part / kTileRows * kTileRows);
@@ -60,8 +61,8 @@ void linear(const KernelArgs* args, int64_t m0, int64_t m1, int64_t n0, int64_t 
         for_row_tiles(rows, [&](int64_t m, int64_t count) __attribute__((always_inline)) {
           with_rows(count, [&]<int MR>() __attribute__((always_inline)) {
             constexpr int kWide = panels_at_once<MR>();
-            Step step = {{x + (mb + m) * k_all + k0, k_all, w + n * k_all + k0 * kPanel, kPanel, k_all * kPanel, depth,
-                          out + (mb + m) * n_all + n, n_all, n1 - n},
+            Step step = {{x + (mb + m) * k_all + k0, k_all, w + n * k_all + k0 * kPanel, kPanel,
+                          k_all * kPanel, depth, out + (mb + m) * n_all + n, n_all, n1 - n},
                          k0 + depth == k_all && bias != nullptr ? bias + n : nullptr,
                          k0 != 0};
             if (kWide > 1 && rows == count && n1 - n > (kWide - 1) * kPanel) {
@@ -82,6 +83,8 @@ constexpr PrebuiltKernel kTable[] = {{"aten.linear.f32", linear}};
 
 }  // namespace
 
-std::span<const PrebuiltKernel> linear_table() { return kTable; }
+std::span<const PrebuiltKernel> linear_table() {
+  return kTable;
+}
 
 }  // namespace edge_infer::EDGE_ISA

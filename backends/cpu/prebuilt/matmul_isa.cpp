@@ -1,6 +1,6 @@
-// aten.matmul.f32: out[b, M, N] = a[b, M, K] b[b, K, N], operands read through strides, out dense. Rows are (batch, m).
-// Every element is one chain of fma over ascending k. Each panel of b, 256 deep, is copied into scratch; where a's
-// columns are strided, each tile's rows are too.
+// aten.matmul.f32: out[b, M, N] = a[b, M, K] b[b, K, N], operands read through strides, out dense. Rows are
+// (batch, m). Every element is one chain of fma over ascending k. Each panel of b, 256 deep, is copied into
+// scratch; where a's columns are strided, each tile's rows are too.
 #include "backends/cpu/prebuilt/args.h"
 #include "backends/cpu/prebuilt/gemm_tile.h"
 #include "backends/cpu/prebuilt/registry.h"
@@ -21,20 +21,19 @@ template <int MR>
 EDGE_NOINLINE void matmul_tile(const Tile& tile, bool resume) {
   run_tile<MR, 1, false>(
       tile,
-      [resume](int, const float* c, int64_t lanes) __attribute__((always_inline)) {
-        return resume ? load_part(c, lanes) : f32p{};
-      },
+      [resume](int, const float* c, int64_t lanes)
+          __attribute__((always_inline)) { return resume ? load_part(c, lanes) : f32p{}; },
       [](int, int, f32p value) __attribute__((always_inline)) { return value; });
 }
 
 // Rows k of columns [0, columns) of b as [depth][kPanel], zero beyond.
-EDGE_NOINLINE void pack_panel(const float* b, int64_t row_stride, int64_t column_stride, int64_t depth, int64_t columns,
-                              float* out) {
+EDGE_NOINLINE void pack_panel(const float* b, int64_t row_stride, int64_t column_stride, int64_t depth,
+                              int64_t columns, float* out) {
   if (column_stride == 1) {
     for (int64_t k = 0; k < depth; ++k)
       EDGE_UNROLL for (int j = 0; j < kPanelParts; ++j)
-        store_part(out + k * kPanel + j * kPartLanes,
-                   load_part(b + k * row_stride + j * kPartLanes, columns - j * kPartLanes));
+          store_part(out + k * kPanel + j * kPartLanes,
+                     load_part(b + k * row_stride + j * kPartLanes, columns - j * kPartLanes));
     return;
   }
   if (columns < kPanel)
@@ -71,19 +70,20 @@ void matmul(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, vo
       const int64_t columns = columns_all - n;
       for (int64_t k0 = 0; k0 == 0 || k0 < k_all; k0 += kDepth) {
         const int64_t depth = smaller(kDepth, k_all - k0);
-        pack_panel(b + b_offset + k0 * b_row + n * b_column, b_row, b_column, depth, smaller<int64_t>(columns, kPanel),
-                   s->panel);
+        pack_panel(b + b_offset + k0 * b_row + n * b_column, b_row, b_column, depth,
+                   smaller<int64_t>(columns, kPanel), s->panel);
         for_row_tiles(rows, [&](int64_t r, int64_t height) __attribute__((always_inline)) {
           const float* tile_rows = a + a_offset + r * a_row + k0 * a_column;
           int64_t lda = a_row;
           if (a_column != 1) {
             for (int64_t i = 0; i < height; ++i)
-              for (int64_t k = 0; k < depth; ++k) s->rows[i * kDepth + k] = tile_rows[i * a_row + k * a_column];
+              for (int64_t k = 0; k < depth; ++k)
+                s->rows[i * kDepth + k] = tile_rows[i * a_row + k * a_column];
             tile_rows = s->rows;
             lda = kDepth;
           }
-          const Tile tile = {tile_rows, lda,   s->panel, kPanel, 0, depth, out + (m + r) * columns_all + n, columns_all,
-                             columns};
+          const Tile tile = {tile_rows,   lda,    s->panel, kPanel, 0, depth, out + (m + r) * columns_all + n,
+                             columns_all, columns};
           with_rows(height, [&]<int MR>() __attribute__((always_inline)) { matmul_tile<MR>(tile, k0 != 0); });
         });
       }
@@ -96,6 +96,8 @@ constexpr PrebuiltKernel kTable[] = {{"aten.matmul.f32", matmul, sizeof(Scratch)
 
 }  // namespace
 
-std::span<const PrebuiltKernel> matmul_table() { return kTable; }
+std::span<const PrebuiltKernel> matmul_table() {
+  return kTable;
+}
 
 }  // namespace edge_infer::EDGE_ISA

@@ -1,5 +1,6 @@
-// edge.pack_linear.f32, edge.unpack_linear.f32: a row-major [N, K] weight to and from the panels that linear_isa.cpp
-// reads. Not called by programs: CpuDevice::pack uses the first when a model is loaded, tests use the second.
+// edge.pack_linear.f32, edge.unpack_linear.f32: a row-major [N, K] weight to and from the panels that
+// linear_isa.cpp reads. Not called by programs: CpuDevice::pack uses the first when a model is loaded, tests
+// use the second.
 #include "backends/cpu/prebuilt/args.h"
 #include "backends/cpu/prebuilt/gemm_tile.h"
 #include "backends/cpu/prebuilt/registry.h"
@@ -30,7 +31,8 @@ void unpack_linear(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int6
   const float* packed = input<float>(args, 1);
   const int64_t k = integer(args, 0);
   for (int64_t row = m0; row < m1; ++row)
-    for (int64_t i = 0; i < k; ++i) rows[row * k + i] = packed[row / kPanel * kPanel * k + i * kPanel + row % kPanel];
+    for (int64_t i = 0; i < k; ++i)
+      rows[row * k + i] = packed[row / kPanel * kPanel * k + i * kPanel + row % kPanel];
 }
 
 constexpr PrebuiltKernel kTable[] = {
@@ -40,6 +42,8 @@ constexpr PrebuiltKernel kTable[] = {
 
 }  // namespace
 
-std::span<const PrebuiltKernel> pack_table() { return kTable; }
+std::span<const PrebuiltKernel> pack_table() {
+  return kTable;
+}
 
 }  // namespace edge_infer::EDGE_ISA

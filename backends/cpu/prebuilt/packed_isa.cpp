@@ -1,5 +1,5 @@
-// What packed sequences need besides attention: embedding rows, positions, pooling. `cu` are the i32 offsets [B + 1] of
-// the sequences, ascending from 0; empty sequences are allowed.
+// What packed sequences need besides attention: embedding rows, positions, pooling. `cu` are the i32 offsets
+// [B + 1] of the sequences, ascending from 0; empty sequences are allowed.
 #include "backends/cpu/prebuilt/args.h"
 #include "backends/cpu/prebuilt/registry.h"
 #include "backends/cpu/prebuilt/tables.h"
@@ -18,7 +18,8 @@ EDGE_INLINE void gather_row(const uint8_t* table, uint8_t* out, int64_t id, int6
     const uint16_t* in = reinterpret_cast<const uint16_t*>(table) + id * n;
     float* o = reinterpret_cast<float*>(out) + at * n;
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) store(o + i, kRow == Row::kF16 ? load_f16(in + i) : load_bf16(in + i));
+    for (; i + kLanes <= n; i += kLanes)
+      store(o + i, kRow == Row::kF16 ? load_f16(in + i) : load_bf16(in + i));
     if (i < n) {
       uint16_t lanes[kLanes] = {};
       for (int64_t l = 0; l < n - i; ++l) lanes[l] = in[i + l];
@@ -48,8 +49,10 @@ void packed_positions(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, i
   int64_t low = 0, high = integer(args, 1);  // the last sequence that begins at or before m0
   while (high - low > 1) {
     const int64_t middle = (low + high) / 2;
-    if (cu[middle] <= m0) low = middle;
-    else high = middle;
+    if (cu[middle] <= m0)
+      low = middle;
+    else
+      high = middle;
   }
   int64_t sequence = low;
   for (int64_t t = m0; t < m1; ++t) {
@@ -58,10 +61,19 @@ void packed_positions(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, i
   }
 }
 
-enum Mode : int64_t { kMean = 0, kMax = 1, kCls = 2, kLast = 3, kSum = 4, kMeanSqrtLength = 5, kWeightedMean = 6 };
+enum Mode : int64_t {
+  kMean = 0,
+  kMax = 1,
+  kCls = 2,
+  kLast = 3,
+  kSum = 4,
+  kMeanSqrtLength = 5,
+  kWeightedMean = 6
+};
 constexpr int64_t kBlockRows = 64;
 
-// Sixteen columns of one sequence. Sums ascend within blocks of 64 rows counted from the first, then over the blocks.
+// Sixteen columns of one sequence. Sums ascend within blocks of 64 rows counted from the first, then over the
+// blocks.
 template <bool kWeighted>
 EDGE_INLINE F32 sum_column(const float* x, int64_t rows, int64_t stride, int64_t lanes) {
   F32 total = zeros();
@@ -95,16 +107,26 @@ void segment_pool(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64
       const float* p = x + first * width + column;
       F32 result = zeros();
       if (rows > 0) switch (mode) {
-        case kCls: result = load(p, lanes); break;
-        case kLast: result = load(p + (rows - 1) * width, lanes); break;
-        case kMax:
-          result = load(p, lanes);
-          for (int64_t r = 1; r < rows; ++r) result = max(result, load(p + r * width, lanes));
-          break;
-        case kWeightedMean: result = sum_column<true>(p, rows, width, lanes) / splat(divisor); break;
-        case kSum: result = sum_column<false>(p, rows, width, lanes); break;
-        default: result = sum_column<false>(p, rows, width, lanes) / splat(divisor); break;
-      }
+          case kCls:
+            result = load(p, lanes);
+            break;
+          case kLast:
+            result = load(p + (rows - 1) * width, lanes);
+            break;
+          case kMax:
+            result = load(p, lanes);
+            for (int64_t r = 1; r < rows; ++r) result = max(result, load(p + r * width, lanes));
+            break;
+          case kWeightedMean:
+            result = sum_column<true>(p, rows, width, lanes) / splat(divisor);
+            break;
+          case kSum:
+            result = sum_column<false>(p, rows, width, lanes);
+            break;
+          default:
+            result = sum_column<false>(p, rows, width, lanes) / splat(divisor);
+            break;
+        }
       store(out + b * width + column, result, lanes);
     }
   }
@@ -125,6 +147,8 @@ constexpr PrebuiltKernel kTable[] = {
 
 }  // namespace
 
-std::span<const PrebuiltKernel> packed_table() { return kTable; }
+std::span<const PrebuiltKernel> packed_table() {
+  return kTable;
+}
 
 }  // namespace edge_infer::EDGE_ISA

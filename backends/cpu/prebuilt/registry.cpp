@@ -49,8 +49,12 @@ Set make_avx512() {
   return set;
 }
 #else
-Set make_avx2() { return {}; }
-Set make_avx512() { return {}; }
+Set make_avx2() {
+  return {};
+}
+Set make_avx512() {
+  return {};
+}
 #endif
 #undef EDGE_ADD
 
@@ -77,9 +81,12 @@ const Set& set_of(Isa isa) {
 
 std::string_view isa_name(Isa isa) {
   switch (isa) {
-    case Isa::kPortable: return "portable";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
+    case Isa::kPortable:
+      return "portable";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
   }
   return "unknown";
 }
@@ -112,6 +119,8 @@ const PrebuiltKernel* find_prebuilt(Isa isa, std::string_view name) {
   return found == set.by_name.end() ? nullptr : &set.kernels[found->second];
 }
 
-std::span<const PrebuiltKernel> prebuilt_kernels(Isa isa) { return set_of(isa).kernels; }
+std::span<const PrebuiltKernel> prebuilt_kernels(Isa isa) {
+  return set_of(isa).kernels;
+}
 
 }  // namespace edge_infer

@@ -1,6 +1,6 @@
 // aten.softmax, aten.log_softmax along a dimension: in [outer, length, inner]; rows are (outer, inner) pairs.
-// Every row is summed in the class's order (element i to lane i mod 16, ascending, lanes folded by halves), whether the
-// dimension is the last one or not.
+// Every row is summed in the class's order (element i to lane i mod 16, ascending, lanes folded by halves),
+// whether the dimension is the last one or not.
 #include "backends/cpu/prebuilt/args.h"
 #include "backends/cpu/prebuilt/registry.h"
 #include "backends/cpu/prebuilt/tables.h"
@@ -68,7 +68,8 @@ void softmax(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, v
   const float* in = input<float>(args, 1);
   const int64_t length = integer(args, 1), inner = integer(args, 2);
   if (inner == 1) {
-    for (int64_t row = m0; row < m1; ++row) contiguous_row<kLog>(in + row * length, out + row * length, length);
+    for (int64_t row = m0; row < m1; ++row)
+      contiguous_row<kLog>(in + row * length, out + row * length, length);
     return;
   }
   for (int64_t row = m0; row < m1;) {
@@ -87,6 +88,8 @@ constexpr PrebuiltKernel kTable[] = {
 
 }  // namespace
 
-std::span<const PrebuiltKernel> softmax_table() { return kTable; }
+std::span<const PrebuiltKernel> softmax_table() {
+  return kTable;
+}
 
 }  // namespace edge_infer::EDGE_ISA

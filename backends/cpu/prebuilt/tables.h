@@ -16,10 +16,12 @@
   X(gelu) \
   X(index) \
   X(linear) \
+  X(math) \
   X(matmul) \
   X(norm) \
   X(pack) \
   X(packed) \
+  X(peak) \
   X(reduce) \
   X(scan) \
   X(softmax)

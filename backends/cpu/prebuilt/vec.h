@@ -1,8 +1,10 @@
 // F32: sixteen float lanes in every instruction set (one zmm, two ymm, four 128-bit registers), so that lane
-// arithmetic, reduction order and therefore results do not depend on the register width. I32 and Mask go with it.
+// arithmetic, reduction order and therefore results do not depend on the register width. I32 and Mask go with
+// it.
 //
-// Only *_isa.cpp include this. Everything is forced inline and in namespace edge_infer::EDGE_ISA: no function compiled
-// for one instruction set may be linked into another. For the same reason these files use no out-of-line templates.
+// Only *_isa.cpp include this. Everything is forced inline and in namespace edge_infer::EDGE_ISA: no function
+// compiled for one instruction set may be linked into another. For the same reason these files use no
+// out-of-line templates.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +74,8 @@ struct Mask {
 
 #define EDGE_PARTS EDGE_UNROLL for (int i = 0; i < kParts; ++i)
 
-// ---- make, load, store -------------------------------------------------------------------------------------------
+// ---- make, load, store
+// -------------------------------------------------------------------------------------------
 
 EDGE_INLINE F32 splat(float x) {
   F32 r;
@@ -106,23 +109,26 @@ EDGE_INLINE I32 load(const int32_t* p) {
   return r;
 }
 EDGE_INLINE void store(float* p, F32 x) {
-  EDGE_PARTS *reinterpret_cast<f32pu*>(p + i * kPartLanes) = x.part[i];
+  EDGE_PARTS* reinterpret_cast<f32pu*>(p + i * kPartLanes) = x.part[i];
 }
 EDGE_INLINE void store(int32_t* p, I32 x) {
-  EDGE_PARTS *reinterpret_cast<i32pu*>(p + i * kPartLanes) = x.part[i];
+  EDGE_PARTS* reinterpret_cast<i32pu*>(p + i * kPartLanes) = x.part[i];
 }
 
-// ---- comparisons, masks ------------------------------------------------------------------------------------------
+// ---- comparisons, masks
+// ------------------------------------------------------------------------------------------
 
 #if defined(__AVX512F__)
-#define EDGE_COMPARE(name, op, immediate) \
-  EDGE_INLINE Mask name(F32 a, F32 b) { return {_mm512_cmp_ps_mask((__m512)a.part[0], (__m512)b.part[0], immediate)}; }
+#define EDGE_COMPARE(name, op, immediate)                                         \
+  EDGE_INLINE Mask name(F32 a, F32 b) {                                           \
+    return {_mm512_cmp_ps_mask((__m512)a.part[0], (__m512)b.part[0], immediate)}; \
+  }
 #else
-#define EDGE_COMPARE(name, op, immediate)               \
-  EDGE_INLINE Mask name(F32 a, F32 b) {                 \
-    Mask r;                                             \
+#define EDGE_COMPARE(name, op, immediate)                  \
+  EDGE_INLINE Mask name(F32 a, F32 b) {                    \
+    Mask r;                                                \
     EDGE_PARTS r.part[i] = (i32p)(a.part[i] op b.part[i]); \
-    return r;                                           \
+    return r;                                              \
   }
 #endif
 // IEEE: every comparison with NaN is false, except operator!=.
@@ -134,24 +140,42 @@ EDGE_COMPARE(operator==, ==, _CMP_EQ_OQ)
 EDGE_COMPARE(operator!=, !=, _CMP_NEQ_UQ)
 #undef EDGE_COMPARE
 
-EDGE_INLINE Mask is_nan(F32 x) { return x != x; }
+EDGE_INLINE Mask is_nan(F32 x) {
+  return x != x;
+}
 
 #if defined(__AVX512F__)
-EDGE_INLINE Mask operator&(Mask a, Mask b) { return {static_cast<__mmask16>(a.bits & b.bits)}; }
-EDGE_INLINE Mask operator|(Mask a, Mask b) { return {static_cast<__mmask16>(a.bits | b.bits)}; }
-EDGE_INLINE Mask operator^(Mask a, Mask b) { return {static_cast<__mmask16>(a.bits ^ b.bits)}; }
-EDGE_INLINE Mask operator~(Mask a) { return {static_cast<__mmask16>(~a.bits)}; }
+EDGE_INLINE Mask operator&(Mask a, Mask b) {
+  return {static_cast<__mmask16>(a.bits & b.bits)};
+}
+EDGE_INLINE Mask operator|(Mask a, Mask b) {
+  return {static_cast<__mmask16>(a.bits | b.bits)};
+}
+EDGE_INLINE Mask operator^(Mask a, Mask b) {
+  return {static_cast<__mmask16>(a.bits ^ b.bits)};
+}
+EDGE_INLINE Mask operator~(Mask a) {
+  return {static_cast<__mmask16>(~a.bits)};
+}
 // Bit l is lane l.
-EDGE_INLINE uint32_t bits(Mask m) { return m.bits; }
-EDGE_INLINE Mask mask_from_bits(uint32_t b) { return {static_cast<__mmask16>(b)}; }
+EDGE_INLINE uint32_t bits(Mask m) {
+  return m.bits;
+}
+EDGE_INLINE Mask mask_from_bits(uint32_t b) {
+  return {static_cast<__mmask16>(b)};
+}
 EDGE_INLINE F32 select(Mask m, F32 a, F32 b) {  // m ? a : b
   return {{(f32p)_mm512_mask_blend_ps(m.bits, (__m512)b.part[0], (__m512)a.part[0])}};
 }
 EDGE_INLINE I32 select(Mask m, I32 a, I32 b) {
   return {{(i32p)_mm512_mask_blend_epi32(m.bits, (__m512i)b.part[0], (__m512i)a.part[0])}};
 }
-EDGE_INLINE Mask equal(I32 a, I32 b) { return {_mm512_cmpeq_epi32_mask((__m512i)a.part[0], (__m512i)b.part[0])}; }
-EDGE_INLINE Mask less(I32 a, I32 b) { return {_mm512_cmplt_epi32_mask((__m512i)a.part[0], (__m512i)b.part[0])}; }
+EDGE_INLINE Mask equal(I32 a, I32 b) {
+  return {_mm512_cmpeq_epi32_mask((__m512i)a.part[0], (__m512i)b.part[0])};
+}
+EDGE_INLINE Mask less(I32 a, I32 b) {
+  return {_mm512_cmplt_epi32_mask((__m512i)a.part[0], (__m512i)b.part[0])};
+}
 #else
 EDGE_INLINE Mask operator&(Mask a, Mask b) {
   EDGE_PARTS a.part[i] &= b.part[i];
@@ -179,8 +203,8 @@ EDGE_INLINE uint32_t bits(Mask m) {
   return r;
 #else
   uint32_t r = 0;
-  EDGE_PARTS EDGE_UNROLL for (int l = 0; l < kPartLanes; ++l)
-    r |= (m.part[i][l] != 0 ? 1U : 0U) << (i * kPartLanes + l);
+  EDGE_PARTS EDGE_UNROLL for (int l = 0; l < kPartLanes; ++l) r |= (m.part[i][l] != 0 ? 1U : 0U)
+                                                                   << (i * kPartLanes + l);
   return r;
 #endif
 }
@@ -215,8 +239,12 @@ EDGE_INLINE Mask mask_from_bits(uint32_t b) {
   return r;
 }
 #endif
-EDGE_INLINE bool any(Mask m) { return bits(m) != 0; }
-EDGE_INLINE bool all(Mask m) { return bits(m) == 0xffff; }
+EDGE_INLINE bool any(Mask m) {
+  return bits(m) != 0;
+}
+EDGE_INLINE bool all(Mask m) {
+  return bits(m) == 0xffff;
+}
 
 // The first n lanes, n in 0..16.
 EDGE_INLINE Mask first_lanes(int64_t n) {
@@ -233,7 +261,8 @@ EDGE_INLINE F32 load(const float* p, int64_t n) {
   return {{(f32p)_mm512_maskz_loadu_ps(first_lanes(n).bits, p)}};
 #elif defined(__AVX2__)
   const Mask m = first_lanes(n);
-  return {{(f32p)_mm256_maskload_ps(p, (__m256i)m.part[0]), (f32p)_mm256_maskload_ps(p + 8, (__m256i)m.part[1])}};
+  return {
+      {(f32p)_mm256_maskload_ps(p, (__m256i)m.part[0]), (f32p)_mm256_maskload_ps(p + 8, (__m256i)m.part[1])}};
 #else
   alignas(64) float lanes[kLanes] = {};
   for (int64_t l = 0; l < n; ++l) lanes[l] = p[l];
@@ -265,14 +294,17 @@ EDGE_INLINE void store(int32_t* p, I32 x, int64_t n) {
   store(reinterpret_cast<float*>(p), f, n);
 }
 
-// ---- arithmetic --------------------------------------------------------------------------------------------------
+// ---- arithmetic
+// --------------------------------------------------------------------------------------------------
 
-#define EDGE_BINARY(type, op)                        \
-  EDGE_INLINE type operator op(type a, type b) {     \
-    EDGE_PARTS a.part[i] = a.part[i] op b.part[i];   \
-    return a;                                        \
-  }                                                  \
-  EDGE_INLINE type& operator op##=(type& a, type b) { return a = a op b; }
+#define EDGE_BINARY(type, op)                          \
+  EDGE_INLINE type operator op(type a, type b) {       \
+    EDGE_PARTS a.part[i] = a.part[i] op b.part[i];     \
+    return a;                                          \
+  }                                                    \
+  EDGE_INLINE type& operator op##=(type & a, type b) { \
+    return a = a op b;                                 \
+  }
 EDGE_BINARY(F32, +)
 EDGE_BINARY(F32, -)
 EDGE_BINARY(F32, *)
@@ -282,10 +314,10 @@ EDGE_BINARY(I32, |)
 EDGE_BINARY(I32, ^)
 #undef EDGE_BINARY
 // Integers wrap.
-#define EDGE_WRAPPING(op)                                                       \
-  EDGE_INLINE I32 operator op(I32 a, I32 b) {                                   \
-    EDGE_PARTS a.part[i] = (i32p)((u32p)a.part[i] op(u32p) b.part[i]);          \
-    return a;                                                                   \
+#define EDGE_WRAPPING(op)                                              \
+  EDGE_INLINE I32 operator op(I32 a, I32 b) {                          \
+    EDGE_PARTS a.part[i] = (i32p)((u32p)a.part[i] op(u32p) b.part[i]); \
+    return a;                                                          \
   }
 EDGE_WRAPPING(+)
 EDGE_WRAPPING(-)
@@ -309,8 +341,12 @@ EDGE_INLINE F32 from_bits(I32 x) {
   EDGE_PARTS r.part[i] = (f32p)x.part[i];
   return r;
 }
-EDGE_INLINE F32 operator-(F32 x) { return from_bits(bits_of(x) ^ splat_i32(INT32_MIN)); }
-EDGE_INLINE F32 abs(F32 x) { return from_bits(bits_of(x) & splat_i32(INT32_MAX)); }
+EDGE_INLINE F32 operator-(F32 x) {
+  return from_bits(bits_of(x) ^ splat_i32(INT32_MIN));
+}
+EDGE_INLINE F32 abs(F32 x) {
+  return from_bits(bits_of(x) & splat_i32(INT32_MAX));
+}
 EDGE_INLINE F32 copysign(F32 magnitude, F32 sign) {
   return from_bits((bits_of(magnitude) & splat_i32(INT32_MAX)) | (bits_of(sign) & splat_i32(INT32_MIN)));
 }
@@ -332,7 +368,9 @@ EDGE_INLINE F32 fma(F32 a, F32 b, F32 c) {
   return c;
 }
 // c - a * b.
-EDGE_INLINE F32 fnma(F32 a, F32 b, F32 c) { return fma(-a, b, c); }
+EDGE_INLINE F32 fnma(F32 a, F32 b, F32 c) {
+  return fma(-a, b, c);
+}
 
 EDGE_INLINE F32 sqrt(F32 x) {
 #if defined(__AVX512F__)
@@ -380,10 +418,15 @@ EDGE_INLINE F32 min_or_second(F32 a, F32 b) {
 #endif
 }
 // ATen's maximum and minimum: NaN where either operand is NaN.
-EDGE_INLINE F32 max(F32 a, F32 b) { return select(is_nan(a), a, max_or_second(a, b)); }
-EDGE_INLINE F32 min(F32 a, F32 b) { return select(is_nan(a), a, min_or_second(a, b)); }
+EDGE_INLINE F32 max(F32 a, F32 b) {
+  return select(is_nan(a), a, max_or_second(a, b));
+}
+EDGE_INLINE F32 min(F32 a, F32 b) {
+  return select(is_nan(a), a, min_or_second(a, b));
+}
 
-// ---- rounding, conversion ----------------------------------------------------------------------------------------
+// ---- rounding, conversion
+// ----------------------------------------------------------------------------------------
 
 // Towards zero; lanes that do not fit give INT32_MIN on x86 and are unspecified elsewhere.
 EDGE_INLINE I32 to_i32_truncate(F32 x) {
@@ -415,7 +458,8 @@ EDGE_INLINE F32 round_even(F32 x) {
 #if defined(__AVX512F__)
   return {{(f32p)_mm512_roundscale_ps((__m512)x.part[0], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}};
 #elif defined(__AVX2__)
-  EDGE_PARTS x.part[i] = (f32p)_mm256_round_ps((__m256)x.part[i], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  EDGE_PARTS x.part[i] =
+      (f32p)_mm256_round_ps((__m256)x.part[i], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   return x;
 #else
   const F32 magic = splat(8388608.0F);
@@ -444,22 +488,45 @@ EDGE_INLINE F32 floor(F32 x) {
   return select(t > x, t - splat(1.0F), t);
 #endif
 }
-EDGE_INLINE F32 ceil(F32 x) { return -floor(-x); }
+EDGE_INLINE F32 ceil(F32 x) {
+  return -floor(-x);
+}
 
-// ---- reductions: lanes folded by halves (16 -> 8 -> 4 -> 2 -> 1), the same in every set -----------------------------
+// ---- reductions: lanes folded by halves (16 -> 8 -> 4 -> 2 -> 1), the same in every set
+// -----------------------------
 
-EDGE_INLINE float add1(float a, float b) { return a + b; }
-EDGE_INLINE float mul1(float a, float b) { return a * b; }
-EDGE_INLINE float largest1(float a, float b) { return a > b ? a : b; }
+EDGE_INLINE float add1(float a, float b) {
+  return a + b;
+}
+EDGE_INLINE float mul1(float a, float b) {
+  return a * b;
+}
+EDGE_INLINE float largest1(float a, float b) {
+  return a > b ? a : b;
+}
 // NaN wins.
-EDGE_INLINE float max1(float a, float b) { return a > b || a != a ? a : b; }
-EDGE_INLINE float min1(float a, float b) { return a < b || a != a ? a : b; }
+EDGE_INLINE float max1(float a, float b) {
+  return a > b || a != a ? a : b;
+}
+EDGE_INLINE float min1(float a, float b) {
+  return a < b || a != a ? a : b;
+}
 #if defined(__AVX2__)
-EDGE_INLINE __m128 add1(__m128 a, __m128 b) { return _mm_add_ps(a, b); }
-EDGE_INLINE __m128 mul1(__m128 a, __m128 b) { return _mm_mul_ps(a, b); }
-EDGE_INLINE __m128 largest1(__m128 a, __m128 b) { return _mm_max_ps(a, b); }
-EDGE_INLINE __m128 max1(__m128 a, __m128 b) { return _mm_blendv_ps(_mm_max_ps(a, b), a, _mm_cmpunord_ps(a, a)); }
-EDGE_INLINE __m128 min1(__m128 a, __m128 b) { return _mm_blendv_ps(_mm_min_ps(a, b), a, _mm_cmpunord_ps(a, a)); }
+EDGE_INLINE __m128 add1(__m128 a, __m128 b) {
+  return _mm_add_ps(a, b);
+}
+EDGE_INLINE __m128 mul1(__m128 a, __m128 b) {
+  return _mm_mul_ps(a, b);
+}
+EDGE_INLINE __m128 largest1(__m128 a, __m128 b) {
+  return _mm_max_ps(a, b);
+}
+EDGE_INLINE __m128 max1(__m128 a, __m128 b) {
+  return _mm_blendv_ps(_mm_max_ps(a, b), a, _mm_cmpunord_ps(a, a));
+}
+EDGE_INLINE __m128 min1(__m128 a, __m128 b) {
+  return _mm_blendv_ps(_mm_min_ps(a, b), a, _mm_cmpunord_ps(a, a));
+}
 EDGE_INLINE void quarters(F32 x, __m128 (&q)[4]) {
 #if defined(__AVX512F__)
   const __m512 z = (__m512)x.part[0];
@@ -474,13 +541,13 @@ EDGE_INLINE void quarters(F32 x, __m128 (&q)[4]) {
   }
 #endif
 }
-#define EDGE_FOLD(name, combine)                                                      \
-  EDGE_INLINE float name(F32 x) {                                                     \
-    __m128 q[4];                                                                      \
-    quarters(x, q);                                                                   \
-    __m128 s = combine(combine(q[0], q[2]), combine(q[1], q[3]));                     \
-    s = combine(s, _mm_movehl_ps(s, s));                                              \
-    return _mm_cvtss_f32(combine(s, _mm_shuffle_ps(s, s, 1)));                        \
+#define EDGE_FOLD(name, combine)                                  \
+  EDGE_INLINE float name(F32 x) {                                 \
+    __m128 q[4];                                                  \
+    quarters(x, q);                                               \
+    __m128 s = combine(combine(q[0], q[2]), combine(q[1], q[3])); \
+    s = combine(s, _mm_movehl_ps(s, s));                          \
+    return _mm_cvtss_f32(combine(s, _mm_shuffle_ps(s, s, 1)));    \
   }
 #else
 #define EDGE_FOLD(name, combine)                                            \
@@ -500,7 +567,8 @@ EDGE_FOLD(fold_min, min1)
 EDGE_FOLD(fold_largest, largest1)  // of numbers; NaN may or may not show
 #undef EDGE_FOLD
 
-// ---- half precision ----------------------------------------------------------------------------------------------
+// ---- half precision
+// ----------------------------------------------------------------------------------------------
 
 EDGE_INLINE F32 load_bf16(const uint16_t* p) {
   I32 r;
@@ -516,7 +584,7 @@ EDGE_INLINE void store_bf16(uint16_t* p, F32 x) {
   const I32 odd = shift_right(u, 16) & splat_i32(1);
   const I32 rounded = u + splat_i32(0x7fff) + odd;
   const I32 chosen = select(is_nan(x), u | splat_i32(0x400000), rounded);
-  EDGE_PARTS *reinterpret_cast<u16p*>(p + i * kPartLanes) =
+  EDGE_PARTS* reinterpret_cast<u16p*>(p + i * kPartLanes) =
       __builtin_convertvector((u32p)chosen.part[i] >> 16, u16p);
 }
 
@@ -528,7 +596,8 @@ EDGE_INLINE F32 load_f16(const uint16_t* p) {
   EDGE_PARTS r.part[i] = (f32p)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * i)));
   return r;
 #else
-  // The exponent is rebased by a multiplication, which also makes subnormals right; infinity and NaN are set apart.
+  // The exponent is rebased by a multiplication, which also makes subnormals right; infinity and NaN are set
+  // apart.
   typedef uint16_t u16p __attribute__((vector_size(kPartLanes * 2), aligned(2), may_alias));
   F32 r;
   EDGE_PARTS {
@@ -543,7 +612,8 @@ EDGE_INLINE F32 load_f16(const uint16_t* p) {
 // Nearest even.
 EDGE_INLINE void store_f16(uint16_t* p, F32 x) {
 #if defined(__AVX512F__)
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)x.part[0], _MM_FROUND_TO_NEAREST_INT));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph((__m512)x.part[0], _MM_FROUND_TO_NEAREST_INT));
 #elif defined(__AVX2__)
   EDGE_PARTS _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8 * i),
                               _mm256_cvtps_ph((__m256)x.part[i], _MM_FROUND_TO_NEAREST_INT));
@@ -554,9 +624,12 @@ EDGE_INLINE void store_f16(uint16_t* p, F32 x) {
     const auto u = static_cast<uint32_t>(lanes[l]);
     const uint32_t sign = (u >> 16) & 0x8000U, magnitude = u & 0x7fffffffU;
     uint32_t h = 0;
-    if (magnitude > 0x7f800000U) h = 0x7e00U | ((magnitude >> 13) & 0x3ffU);  // NaN, quiet
-    else if (magnitude >= 0x477ff000U) h = 0x7c00U;                          // 65520 and more round to infinity
-    else if (magnitude >= 0x38800000U) h = (magnitude - 0x38000000U + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
+    if (magnitude > 0x7f800000U)
+      h = 0x7e00U | ((magnitude >> 13) & 0x3ffU);  // NaN, quiet
+    else if (magnitude >= 0x477ff000U)
+      h = 0x7c00U;  // 65520 and more round to infinity
+    else if (magnitude >= 0x38800000U)
+      h = (magnitude - 0x38000000U + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
     else  // subnormal: adding 0.5 puts the rounded units of 2^-24 into the low bits
       h = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5F) - 0x3f000000U;
     p[l] = static_cast<uint16_t>(sign | h);

@@ -1,5 +1,6 @@
-// Vector math on F32. Bounds hold in every instruction set (tests/unit/prebuilt/vmath_test.cpp measures them).
-// NaN gives NaN; infinities and zeros give what C's functions give, signs included, unless said otherwise.
+// Vector math on F32. Bounds hold in every instruction set (tests/unit/prebuilt/vmath_test.cpp measures
+// them). NaN gives NaN; infinities and zeros give what C's functions give, signs included, unless said
+// otherwise.
 #pragma once
 
 #include "backends/cpu/prebuilt/vec.h"
@@ -30,7 +31,8 @@ EDGE_INLINE F32 exp_reduced(F32 r) {
 
 // Within 1.1 ulp, subnormal results included.
 EDGE_INLINE F32 exp(F32 x) {
-  x = min_or_second(splat(90.0F), max_or_second(splat(-105.0F), x));  // NaN is the second operand, so it survives
+  x = min_or_second(splat(90.0F),
+                    max_or_second(splat(-105.0F), x));  // NaN is the second operand, so it survives
   const F32 n = round_even(x * splat(1.44269504F));
   F32 r = fma(n, splat(-0.693359375F), x);
   r = fma(n, splat(2.12194440e-4F), r);
@@ -137,12 +139,16 @@ EDGE_INLINE F32 gelu_tanh(F32 x) {
 }
 
 // 1 / (1 + e^-x).
-EDGE_INLINE F32 sigmoid(F32 x) { return splat(1.0F) / (splat(1.0F) + exp(-x)); }
+EDGE_INLINE F32 sigmoid(F32 x) {
+  return splat(1.0F) / (splat(1.0F) + exp(-x));
+}
 
-EDGE_INLINE F32 silu(F32 x) { return x / (splat(1.0F) + exp(-x)); }
+EDGE_INLINE F32 silu(F32 x) {
+  return x / (splat(1.0F) + exp(-x));
+}
 
-// sin (cos: shift = 1), within 2 ulp. Arguments are reduced by multiples of pi/2 in double; beyond 2^20 lanes go to
-// the C library one by one.
+// sin (cos: shift = 1), within 2 ulp. Arguments are reduced by multiples of pi/2 in double; beyond 2^20 lanes
+// go to the C library one by one.
 EDGE_INLINE F32 sine_shifted(F32 x, int shift) {
   alignas(64) float value[kLanes], reduced[kLanes];
   alignas(64) int32_t quadrant[kLanes];
@@ -177,7 +183,11 @@ EDGE_INLINE F32 sine_shifted(F32 x, int shift) {
   }
   return result;
 }
-EDGE_INLINE F32 sin(F32 x) { return sine_shifted(x, 0); }
-EDGE_INLINE F32 cos(F32 x) { return sine_shifted(x, 1); }
+EDGE_INLINE F32 sin(F32 x) {
+  return sine_shifted(x, 0);
+}
+EDGE_INLINE F32 cos(F32 x) {
+  return sine_shifted(x, 1);
+}
 
 }  // namespace edge_infer::EDGE_ISA

@@ -8,9 +8,9 @@ int64_t fma_peak(int64_t rounds, float* sink) {
   f32p chain[kChains];
   const f32p x = 1.0001F - f32p{}, y = 0.5F - f32p{};
   EDGE_UNROLL for (int i = 0; i < kChains; ++i) chain[i] = static_cast<float>(i) - f32p{};
-  EDGE_ROLLED for (int64_t round = 0; round < rounds; ++round)
-    EDGE_UNROLL for (int i = 0; i < kChains; ++i) chain[i] = fma_part(chain[i], x, y);
-  EDGE_UNROLL for (int i = 0; i < kChains; ++i) *sink += chain[i][0];
+  EDGE_ROLLED for (int64_t round = 0; round < rounds; ++round) EDGE_UNROLL for (int i = 0; i < kChains; ++i)
+      chain[i] = fma_part(chain[i], x, y);
+  EDGE_UNROLL for (int i = 0; i < kChains; ++i)* sink += chain[i][0];
   return rounds * kChains * kPartLanes * 2;
 }
 

@@ -1,5 +1,5 @@
-// Calls a kernel of a given instruction set on memory that shows what it touches: a buffer's last element is the last
-// one before an inaccessible page, and the bytes before its first element must stay as they were.
+// Calls a kernel of a given instruction set on memory that shows what it touches: a buffer's last element is
+// the last one before an inaccessible page, and the bytes before its first element must stay as they were.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ class Fenced {
     ::mprotect(base_ + body, kPage, PROT_NONE);
     data_ = reinterpret_cast<T*>(base_ + body) - n_;
   }
-  Fenced(Fenced&& other) noexcept : n_(other.n_), bytes_(other.bytes_), base_(other.base_), data_(other.data_) {
+  Fenced(Fenced&& other) noexcept
+      : n_(other.n_), bytes_(other.bytes_), base_(other.base_), data_(other.data_) {
     other.base_ = nullptr;
   }
   Fenced& operator=(Fenced&&) = delete;
@@ -75,7 +76,9 @@ Fenced<T> fenced(std::initializer_list<T> values) {
   return f;
 }
 
-inline int64_t as_integer(double x) { return std::bit_cast<int64_t>(x); }
+inline int64_t as_integer(double x) {
+  return std::bit_cast<int64_t>(x);
+}
 
 // A kernel with its own poisoned scratch.
 class Kernel {
@@ -86,8 +89,8 @@ class Kernel {
     const size_t bytes = (kernel_->scratch_bytes + 63) / 64 * 64;
     scratch_ = std::make_unique<Fenced<std::byte>>(static_cast<int64_t>(bytes));
   }
-  void operator()(std::vector<void*> buffers, std::vector<int64_t> integers, int64_t m0, int64_t m1, int64_t n0 = 0,
-                  int64_t n1 = 1) {
+  void operator()(std::vector<void*> buffers, std::vector<int64_t> integers, int64_t m0, int64_t m1,
+                  int64_t n0 = 0, int64_t n1 = 1) {
     // Exactly as many arguments as given: the sanitizers see a read beyond them.
     const KernelArgs args = {buffers.data(), integers.data()};
     scratch_->poison();
@@ -119,8 +122,8 @@ inline std::vector<Isa> isas_here() {
     if (isa_runs_here(isa)) isas.push_back(isa);
   return isas;
 }
-#define EDGE_EVERY_ISA(suite)                                             \
-  INSTANTIATE_TEST_SUITE_P(isa, suite, testing::ValuesIn(isas_here()),    \
+#define EDGE_EVERY_ISA(suite)                                          \
+  INSTANTIATE_TEST_SUITE_P(isa, suite, testing::ValuesIn(isas_here()), \
                            [](const auto& isa) { return std::string(isa_name(isa.param)); })
 
 // "" or what differs first.

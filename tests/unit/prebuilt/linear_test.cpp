@@ -1,4 +1,5 @@
-// aten.linear and its packed format, and aten.matmul: every element must be the class's chain of fma, bit for bit.
+// aten.linear and its packed format, and aten.matmul: every element must be the class's chain of fma, bit for
+// bit.
 #include "backends/cpu/device.h"
 #include "tests/unit/prebuilt/kernel_call.h"
 
@@ -13,11 +14,12 @@ class Linear : public EveryIsa {
     EXPECT_TRUE(bytes);
     Fenced<float> out(static_cast<int64_t>(*bytes / sizeof(float)));
     const Device::Rows rows[] = {{&w[0], n}};
-    EXPECT_TRUE(device.pack(device.target().packed_linear_format, rows, k, std::as_writable_bytes(std::span(out.data(), out.size()))));
+    EXPECT_TRUE(device.pack(device.target().packed_linear_format, rows, k,
+                            std::as_writable_bytes(std::span(out.data(), out.size()))));
     return out;
   }
-  std::vector<float> expected(const Fenced<float>& x, const Fenced<float>& w, const float* bias, int64_t m, int64_t n,
-                              int64_t k) {
+  std::vector<float> expected(const Fenced<float>& x, const Fenced<float>& w, const float* bias, int64_t m,
+                              int64_t n, int64_t k) {
     std::vector<float> out(static_cast<size_t>(m * n));
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
@@ -70,7 +72,8 @@ TEST_P(Linear, writes_exactly_its_range_and_the_same_bits_from_any_split) {
     Fenced<float> out(m * n);
     const int64_t m0 = random() % 60, m1 = m0 + 1 + random() % static_cast<unsigned>(m - m0);
     const int64_t panels = (n + panel() - 1) / panel();
-    const int64_t p0 = random() % static_cast<unsigned>(panels), p1 = p0 + 1 + random() % static_cast<unsigned>(panels - p0);
+    const int64_t p0 = random() % static_cast<unsigned>(panels),
+                  p1 = p0 + 1 + random() % static_cast<unsigned>(panels - p0);
     const int64_t n0 = p0 * panel(), n1 = std::min(n, p1 * panel());
     kernel({out.data(), x.data(), packed_w.data(), bias.data()}, {n, k}, m0, std::min(m1, m), n0, n1);
     for (int64_t i = 0; i < m; ++i)
@@ -92,7 +95,8 @@ TEST_P(Linear, keeps_a_rows_nan_to_itself) {
   Fenced<float> out(m * n);
   kernel({out.data(), x.data(), packed_w.data(), nullptr}, {n, k}, 0, m, 0, n);
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) EXPECT_EQ(std::isfinite(out[i * n + j]), i != 3 && i != 24) << i << ", " << j;
+    for (int64_t j = 0; j < n; ++j)
+      EXPECT_EQ(std::isfinite(out[i * n + j]), i != 3 && i != 24) << i << ", " << j;
 }
 
 TEST_P(Linear, without_k_is_the_bias) {
@@ -135,7 +139,8 @@ TEST_P(Linear, device_refuses_what_it_cannot_pack) {
   EXPECT_EQ(*device.packed_bytes(format, 0, 4), 0U);
   float small[4] = {};
   const Device::Rows rows[] = {{small, 1}};
-  EXPECT_EQ(device.pack(format, rows, 4, std::as_writable_bytes(std::span(small))).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(device.pack(format, rows, 4, std::as_writable_bytes(std::span(small))).error().code,
+            ErrorCode::kInvalidArgument);
   const auto missing = device.load_kernel("prebuilt:aten.nothing.f32");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
@@ -153,7 +158,8 @@ struct Strides {
 
 TEST_P(Matmul, is_the_chain_of_fma_through_any_strides) {
   Kernel kernel(isa(), "aten.matmul.f32");
-  for (const auto& [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {3, 5, 7}, {13, 33, 40}, {29, 70, 300}, {7, 32, 513}})
+  for (const auto& [m, n, k] :
+       {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {3, 5, 7}, {13, 33, 40}, {29, 70, 300}, {7, 32, 513}})
     for (int a_form = 0; a_form < 3; ++a_form)
       for (int b_form = 0; b_form < 3; ++b_form) {
         // Row-major, column-major, and every second element of row-major.
@@ -163,10 +169,12 @@ TEST_P(Matmul, is_the_chain_of_fma_through_any_strides) {
         const Strides sa = strides(a_form, m, k), sb = strides(b_form, k, n);
         const int64_t batches[] = {2, 3};
         const int64_t a_size = m * k * (a_form == 2 ? 2 : 1), b_size = k * n * (b_form == 2 ? 2 : 1);
-        auto a = random_floats(6 * a_size, 1), b = random_floats(3 * b_size, 2);  // b is broadcast over the first dimension
+        auto a = random_floats(6 * a_size, 1),
+             b = random_floats(3 * b_size, 2);  // b is broadcast over the first dimension
         Fenced<float> out(6 * m * n);
-        const std::vector<int64_t> integers = {2, batches[0], batches[1], 3 * a_size, a_size, 0, b_size,
-                                               m, n,          k,          sa.row,     sa.column, sb.row, sb.column};
+        const std::vector<int64_t> integers = {2,      batches[0], batches[1], 3 * a_size, a_size,
+                                               0,      b_size,     m,          n,          k,
+                                               sa.row, sa.column,  sb.row,     sb.column};
         // Two ranges that cut a batch in the middle.
         const int64_t cut = m + m / 2;
         kernel({out.data(), a.data(), b.data()}, integers, 0, cut);
@@ -176,9 +184,11 @@ TEST_P(Matmul, is_the_chain_of_fma_through_any_strides) {
             for (int64_t j = 0; j < n; ++j) {
               float sum = 0;
               for (int64_t l = 0; l < k; ++l)
-                sum = fused(a[batch * a_size + i * sa.row + l * sa.column], b[batch % 3 * b_size + l * sb.row + j * sb.column], sum);
+                sum = fused(a[batch * a_size + i * sa.row + l * sa.column],
+                            b[batch % 3 * b_size + l * sb.row + j * sb.column], sum);
               ASSERT_EQ(std::bit_cast<uint32_t>(out[(batch * m + i) * n + j]), std::bit_cast<uint32_t>(sum))
-                  << m << " x " << k << " x " << n << ", forms " << a_form << b_form << " at " << batch << "," << i << "," << j;
+                  << m << " x " << k << " x " << n << ", forms " << a_form << b_form << " at " << batch << ","
+                  << i << "," << j;
             }
       }
 }

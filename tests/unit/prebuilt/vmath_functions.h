@@ -5,9 +5,10 @@
 #include <span>
 #include <string_view>
 
-#define EDGE_VMATH_FUNCTIONS(X) \
-  X(exp) X(exp2) X(log) X(log1p) X(tanh) X(erf) X(gelu) X(gelu_tanh) X(sigmoid) X(silu) X(sin) X(cos) \
-  X(floor) X(ceil) X(trunc) X(round_even) X(sqrt)
+#define EDGE_VMATH_FUNCTIONS(X)                                                                         \
+  X(exp)                                                                                                \
+  X(exp2) X(log) X(log1p) X(tanh) X(erf) X(gelu) X(gelu_tanh) X(sigmoid) X(silu) X(sin) X(cos) X(floor) \
+      X(ceil) X(trunc) X(round_even) X(sqrt)
 
 namespace edge_infer {
 
@@ -16,11 +17,11 @@ struct VmathFunction {
   void (*map)(const float* in, float* out, int64_t n);
 };
 
-#define EDGE_DECLARE_SET(isa)                                                                              \
-  namespace isa {                                                                                          \
-  std::span<const VmathFunction> vmath_functions();                                                        \
-  float folded_sum(const float* sixteen);                                                                  \
-  void pair_extremes(const float* a, const float* b, float* high, float* low, int64_t n);                  \
+#define EDGE_DECLARE_SET(isa)                                                             \
+  namespace isa {                                                                         \
+  std::span<const VmathFunction> vmath_functions();                                       \
+  float folded_sum(const float* sixteen);                                                 \
+  void pair_extremes(const float* a, const float* b, float* high, float* low, int64_t n); \
   }
 EDGE_DECLARE_SET(portable)
 #if defined(__x86_64__)

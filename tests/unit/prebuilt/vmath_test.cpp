@@ -20,7 +20,8 @@ struct Set {
 };
 
 std::vector<Set> sets() {
-  std::vector<Set> all = {{Isa::kPortable, portable::vmath_functions(), portable::folded_sum, portable::pair_extremes}};
+  std::vector<Set> all = {
+      {Isa::kPortable, portable::vmath_functions(), portable::folded_sum, portable::pair_extremes}};
 #if defined(__x86_64__)
   if (isa_runs_here(Isa::kAvx2))
     all.push_back({Isa::kAvx2, avx2::vmath_functions(), avx2::folded_sum, avx2::pair_extremes});
@@ -30,10 +31,18 @@ std::vector<Set> sets() {
   return all;
 }
 
-double gelu(double x) { return x * 0.5 * std::erfc(-x * M_SQRT1_2); }
-double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double silu(double x) { return x / (1 + std::exp(-x)); }
+double gelu(double x) {
+  return x * 0.5 * std::erfc(-x * M_SQRT1_2);
+}
+double gelu_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+double silu(double x) {
+  return x / (1 + std::exp(-x));
+}
 
 struct Bound {
   std::string_view name;
@@ -41,7 +50,9 @@ struct Bound {
   double ulps;      // relative bound, in units in the last place of the exact value
   double absolute;  // a value passes by either
 };
-void PrintTo(const Bound& bound, std::ostream* out) { *out << bound.name; }
+void PrintTo(const Bound& bound, std::ostream* out) {
+  *out << bound.name;
+}
 const Bound kBounds[] = {
     {"exp", [](double x) { return std::exp(x); }, 1.2, 0},
     {"exp2", [](double x) { return std::exp2(x); }, 1.2, 0},
@@ -76,7 +87,8 @@ TEST_P(Vmath, is_within_its_bound_in_every_instruction_set) {
     if (const float x = std::bit_cast<float>(static_cast<uint32_t>(bits)); !std::isnan(x)) in.push_back(x);
   // The range of activations more densely than the whole line.
   for (int i = 0; i < 400'000; ++i) in.push_back(static_cast<float>(i - 200'000) * 1.0003e-4F);
-  for (const float x : {0.0F, -0.0F, INFINITY, -INFINITY, 1.0F, -1.0F, 88.7F, -87.4F, -103.9F, 0.9277F, 0.625F})
+  for (const float x :
+       {0.0F, -0.0F, INFINITY, -INFINITY, 1.0F, -1.0F, 88.7F, -87.4F, -103.9F, 0.9277F, 0.625F})
     in.push_back(x);
   std::vector<float> out(in.size());
   for (const Set& set : sets()) {
@@ -110,8 +122,8 @@ TEST_P(Vmath, is_within_its_bound_in_every_instruction_set) {
         ASSERT_EQ(std::signbit(out[i]), std::signbit(exact)) << bound.name << "(" << in[i] << ")";
       }
     }
-    printf("  %-9s %-10s worst %.3f ulp at %.9g, %.3g absolute\n", isa_name(set.isa).data(), bound.name.data(), worst,
-           static_cast<double>(worst_at), worst_absolute);
+    printf("  %-9s %-10s worst %.3f ulp at %.9g, %.3g absolute\n", isa_name(set.isa).data(),
+           bound.name.data(), worst, static_cast<double>(worst_at), worst_absolute);
     EXPECT_LE(worst, bound.ulps + 1e-9) << bound.name << " in " << isa_name(set.isa) << " at " << worst_at;
     const float nan = std::numeric_limits<float>::quiet_NaN();
     float result = 0;

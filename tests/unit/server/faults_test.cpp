@@ -57,8 +57,7 @@ TEST_F(Faults, a_failing_request_harms_no_other_of_its_batch) {
     const std::string input = i == 2 ? "[1,3,2]" : "[\"text " + std::to_string(i) + "\"]";
     clients.back()->send(Client::request("POST", "/v1/embeddings", "{\"input\":" + input + "}"));
   }
-  while (Client(port()).get("/metrics").body.find("te_queue_size 5") == std::string::npos)
-    std::this_thread::sleep_for(milliseconds(2));
+  ASSERT_TRUE(metric_appears("te_queue_size 5"));
   embedder_.open_gate();
   for (int i = 0; i < 5; ++i) {
     const Answer answer = clients[static_cast<size_t>(i)]->receive();
@@ -84,8 +83,7 @@ TEST_F(Faults, requests_that_wait_share_one_batch_of_bounded_tokens) {
     clients.push_back(std::make_unique<Client>(port()));
     clients.back()->send(Client::request("POST", "/v1/embeddings", R"({"input":")" + text + "\"}"));
   }
-  while (Client(port()).get("/metrics").body.find("te_queue_size 12") == std::string::npos)
-    std::this_thread::sleep_for(milliseconds(2));
+  ASSERT_TRUE(metric_appears("te_queue_size 12"));
   const int before = embedder_.calls;
   embedder_.open_gate();
   for (auto& client : clients) EXPECT_EQ(client->receive().status, 200);
@@ -115,8 +113,7 @@ TEST_F(Faults, a_full_queue_is_429_with_retry_after) {
   running.send(Client::request("POST", "/v1/embeddings", R"({"input":"a"})"));
   embedder_.wait_until_held();
   waiting.send(Client::request("POST", "/v1/embeddings", R"({"input":["a","b","c"]})"));  // an empty queue takes any
-  while (Client(port()).get("/metrics").body.find("te_queue_size 3") == std::string::npos)
-    std::this_thread::sleep_for(milliseconds(2));
+  ASSERT_TRUE(metric_appears("te_queue_size 3"));
   const Answer answer = refused.post("/v1/embeddings", R"({"input":"d"})");
   EXPECT_EQ(answer.status, 429);
   EXPECT_EQ(answer.headers.at("retry-after"), "1");
@@ -138,11 +135,9 @@ TEST_F(Faults, the_work_of_a_client_that_left_is_dropped) {
   {
     Client leaving(port());
     leaving.send(Client::request("POST", "/v1/embeddings", "{\"input\":[" + inputs + "]}"));
-    while (Client(port()).get("/metrics").body.find("te_queue_size 500") == std::string::npos)
-      std::this_thread::sleep_for(milliseconds(2));
+    ASSERT_TRUE(metric_appears("te_queue_size 500"));
   }
-  while (Client(port()).get("/metrics").body.find("te_queue_size 0") == std::string::npos)
-    std::this_thread::sleep_for(milliseconds(2));
+  ASSERT_TRUE(metric_appears("te_queue_size 0"));
   embedder_.open_gate();
   EXPECT_EQ(running.receive().status, 200);
   EXPECT_LT(embedder_.texts_embedded, 10);
@@ -204,7 +199,8 @@ TEST_F(Faults, bodies_read_at_once_have_a_common_budget) {
   const std::string request = Client::request("POST", "/embed", "{\"inputs\":\"" + half + "\"}");
   Client one(port()), two(port());
   one.send(std::string_view(request).substr(0, request.size() - 2));
-  std::this_thread::sleep_for(milliseconds(100));
+  const std::string all = "edge_infer_body_bytes " + std::to_string(half.size() + 11);
+  ASSERT_TRUE(metric_appears(all));
   two.send(request);
   EXPECT_EQ(two.receive().status, 429);
   one.send(std::string_view(request).substr(request.size() - 2));

@@ -48,7 +48,7 @@ TEST_F(Routes, base64_and_floats_are_the_same_bits) {
   Client client(port());
   const Json floats = parse(client.post("/v1/embeddings", R"({"input":["a","b"],"encoding_format":"float"})"));
   const Json base64 = parse(client.post("/v1/embeddings", R"({"input":["a","b"],"encoding_format":"base64"})"));
-  for (int i = 0; i < 2; ++i)
+  for (const size_t i : {0u, 1u})
     EXPECT_EQ(vector_of(floats["data"][i]["embedding"]), decode_base64(base64["data"][i]["embedding"]));
   EXPECT_EQ(decode_base64(base64["data"][1]["embedding"]), expected("b"));
 }

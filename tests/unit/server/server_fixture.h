@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "apps/server/server.h"
@@ -41,6 +43,14 @@ class ServerTest : public ::testing::Test {
     return result;
   }
   static nlohmann::json parse(const Answer& answer) { return nlohmann::json::parse(answer.body, nullptr, false); }
+  // Waits until /metrics has `line`.
+  bool metric_appears(const std::string& line) const {
+    for (int attempt = 0; attempt < 5000; ++attempt) {
+      if (Client(port()).get("/metrics").body.find(line + "\n") != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(4));
+    }
+    return false;
+  }
   // Asserts that a good request on a new connection is answered at once with the right vector.
   void expect_good_request() const {
     Client client(port());

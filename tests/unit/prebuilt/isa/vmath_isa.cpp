@@ -10,8 +10,10 @@ void map(const float* in, float* out, int64_t n) {
   for (; i + kLanes <= n; i += kLanes) store(out + i, kFunction(load(in + i)));
   if (i < n) store(out + i, kFunction(load(in + i, n - i)), n - i);
 }
-#define EDGE_MAP(name) \
-  F32 call_##name(F32 x) { return name(x); }
+#define EDGE_MAP(name)     \
+  F32 call_##name(F32 x) { \
+    return name(x);        \
+  }
 EDGE_VMATH_FUNCTIONS(EDGE_MAP)
 
 }  // namespace
@@ -22,7 +24,9 @@ std::span<const VmathFunction> vmath_functions() {
   return kFunctions;
 }
 
-float folded_sum(const float* sixteen) { return fold_sum(load(sixteen)); }
+float folded_sum(const float* sixteen) {
+  return fold_sum(load(sixteen));
+}
 void pair_extremes(const float* a, const float* b, float* high, float* low, int64_t n) {
   store(high, max(load(a, n), load(b, n)), n);
   store(low, min(load(a, n), load(b, n)), n);

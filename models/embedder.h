@@ -46,12 +46,11 @@ class Embedder {
   virtual Result<std::string> prompt(std::string_view name) const = 0;
   // The prompt for a role, "query" or "document"; empty when the model has none.
   virtual std::string role_prompt(std::string_view role) const = 0;
-  // The largest number of tokens one forward takes; embed_tokens splits what is more.
+  // The largest number of tokens one forward pass takes; embed_tokens splits what is more.
   virtual int64_t max_batch_tokens() const = 0;
 
   // Vectors of tokenized texts, row-major [texts.size(), dimensions()]. Ids outside of the vocabulary, empty texts and
-  // texts beyond max_length() are kInvalidArgument, before anything runs. `prompt_tokens` of each text (empty span: 0)
-  // are left out of pooling when the model says include_prompt = false.
+  // texts beyond max_length() are kInvalidArgument, before anything runs.
   virtual Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const = 0;
 
   // Tokenizes (with the prompt in front), truncates and embeds. `encodings`, when not null, gets one per text.

@@ -1,7 +1,19 @@
 #!/usr/bin/env bash
-# Builds and runs the tests. --all: also layers, formatting, ASan+UBSan, TSan and the fuzzers (what CI runs).
+# Builds and runs the tests. --all (what CI runs): also layers, format, AddressSanitizer with UBSan, ThreadSanitizer,
+# and 60 s of each fuzzer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/build.sh release
-export EDGE_INFER_TEST_MODEL=${EDGE_INFER_TEST_MODEL:-$(scripts/model.sh)}
+EDGE_INFER_TEST_MODEL=${EDGE_INFER_TEST_MODEL:-$(scripts/model.sh)}
+EDGE_INFER_PDFIUM=${EDGE_INFER_PDFIUM:-$PWD/.cache/pypdfium2_raw/libpdfium.so}
+export EDGE_INFER_TEST_MODEL EDGE_INFER_PDFIUM
+scripts/layers.sh
 ctest --test-dir build/release --output-on-failure -j 2
+[ "${1:-}" = --all ] || exit 0
+scripts/fmt.sh --check
+scripts/build.sh asan
+ctest --test-dir build/asan --output-on-failure -j 2 -L unit
+scripts/build.sh tsan
+ctest --test-dir build/tsan --output-on-failure -j 2 -L threads
+scripts/fuzz.sh all 60
+

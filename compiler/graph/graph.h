@@ -1,17 +1,20 @@
-// Graph: what to compute, as functional SSA over ATen operators. Sizes are SymInts. Values are never mutated and views
-// have no storage meaning. Nodes and values are held by index in creation order, which is a topological order.
+// Graph: what to compute, as functional SSA over ATen operators. Sizes are SymInts. Values are never mutated
+// and views have no storage meaning. Nodes and values are held by index in creation order, which is a
+// topological order.
 //
-// Text form (graph/print.h, graph/parse.h), the input of every test:
+// Text form (graph/print.h, graph/parse.h, docs/graph_ir.md), the input of every test:
 //   const $w: f32[1536, 384]
-//   graph @g(%x: f32[T, 384], %cu: i32[B+1]) symbols(T in 1..16384 hint 128) {
+//   graph @g(%x: f32[T, 384], %cu: i32[B+1]) symbols(T in 1..16384 hint 128, B in 1..1024 hint 1) {
 //     %y = aten.linear(%x, $w, none) : f32[T, 1536]
 //     return %y
 //   }
-// Constants are declared in front and bound by name; attributes follow the operands as name=value; result types are
-// required; an absent optional operand prints as `none`; `//` starts a comment.
+// Constants are declared in front and bound by name; attributes follow the operands as name=value; result
+// types are required; an absent optional operand prints as `none`; `//` starts a comment, except in a size,
+// where it divides.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +34,7 @@ using ValueId = int32_t;
 using NodeId = int32_t;
 constexpr ValueId kNoValue = -1;  // an optional operand that is absent
 constexpr NodeId kNoNode = -1;    // the producer of inputs and constants
+constexpr int64_t kMaxRank = 8;
 
 // Dense row-major tensors; a layout other than that is a buffer's matter, not a value's.
 struct TensorType {
@@ -41,23 +45,26 @@ struct TensorType {
   SymInt elements() const;  // product of sizes
 };
 
-// Attribute of a node; the op's schema fixes the alternative of each name.
-using Attribute = std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>, std::vector<SymInt>>;
+// Attribute of a node; the op's schema fixes the alternative of each name. monostate is `none`, the value of
+// an optional attribute that is not given.
+using Attribute = std::variant<std::monostate, bool, int64_t, double, std::string, DType,
+                               std::vector<int64_t>, SymInt, std::vector<SymInt>>;
+using Attributes = std::vector<std::pair<std::string, Attribute>>;
 
 struct Node {
   const OpInfo* op = nullptr;
   std::vector<ValueId> inputs;  // kNoValue where an optional operand is absent
-  std::vector<std::pair<std::string, Attribute>> attributes;  // in schema order, defaults left out
+  Attributes attributes;        // in schema order, defaults left out
   std::vector<ValueId> outputs;
 };
 
 struct Value {
-  std::string name;  // without sigil; unique in the graph
+  std::string name;  // without sigil; unique among the constants, or among all other values
   TensorType type;
   NodeId producer = kNoNode;
 };
 
-enum class InputKind { kUser, kState };                    // parameters and buffers are constants
+enum class InputKind { kUser, kState };  // parameters and buffers are constants
 enum class OutputKind { kUser, kStateUpdate, kSaved };
 enum class ConstantKind { kParameter, kBuffer };
 
@@ -96,19 +103,26 @@ class Graph {
 
   ValueId add_input(std::string name, TensorType type, InputKind kind = InputKind::kUser);
   ValueId add_constant(std::string name, TensorType type, ConstantKind kind = ConstantKind::kParameter);
-  // Appends a node whose result types are already known (parser, passes); GraphBuilder infers them instead. Value
-  // names are made unique ("y", "y_1", ...); empty names become "v<id>".
-  NodeId add_node(const OpInfo& op, std::vector<ValueId> inputs,
-                  std::vector<std::pair<std::string, Attribute>> attributes, std::vector<TensorType> types,
-                  std::vector<std::string> names = {});
+  // A second constant of one name is the caller's mistake: the first keeps the name (GraphBuilder reports
+  // it). Appends a node whose result types are already known (parser, passes); GraphBuilder infers them
+  // instead. Value names are made unique ("y", "y_1", ...); empty names become "v<id>".
+  NodeId add_node(const OpInfo& op, std::vector<ValueId> inputs, Attributes attributes,
+                  std::vector<TensorType> types, std::vector<std::string> names = {});
   void add_output(GraphOutput output) { outputs_.push_back(output); }
+  // Gives a value that is no constant another name, made unique like those of new values.
+  void rename(ValueId id, std::string name);
 
-  std::optional<ValueId> find(std::string_view name) const;  // a value by name
+  std::optional<ValueId> find(std::string_view name) const;           // an input or a result, by name
+  std::optional<ValueId> find_constant(std::string_view name) const;  // by name
+  bool is_constant(ValueId id) const;
 
  private:
+  using Names = std::map<std::string, ValueId, std::less<>>;
   ValueId add_value(std::string name, TensorType type, NodeId producer);
+  std::string unique_name(std::string name, ValueId id) const;
 
   std::string name_;
+  Names value_names_, constant_names_;
   std::vector<Symbol> symbols_;
   std::vector<GraphInput> inputs_;
   std::vector<GraphConstant> constants_;

@@ -38,10 +38,11 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> load(const std::filesystem::path& model_dir,
                                                  const TokenizerOptions& options = {});
 
-  // `text` may be any bytes: what is not UTF-8 becomes U+FFFD. max_length counts special tokens; <= 0 means none.
-  // Reuses out's capacity.
+  // `text` may be any bytes: what is not UTF-8 becomes U+FFFD. max_length counts special tokens; <= 0 means
+  // none. Reuses out's capacity.
   virtual void encode(std::string_view text, int64_t max_length, Encoding& out) const = 0;
-  // The tokens of `text` without special tokens or truncation, as byte spans (ascending): what a chunker needs.
+  // The tokens of `text` without special tokens or truncation, as byte spans (ascending): what a chunker
+  // needs.
   virtual void encode_spans(std::string_view text, std::vector<TokenSpan>& out) const = 0;
   // Special tokens that encode() adds to a single text.
   virtual int64_t special_tokens() const = 0;

@@ -19,7 +19,7 @@ struct Target {
   int64_t vector_bytes = 16;
   int64_t gemm_rows = 1;             // row grain that fills the GEMM register tile
   int64_t gemm_columns = 1;          // column grain: panel width of the packed weight
-  std::string packed_linear_format;  // format of aten.linear's weight, e.g. "nk.f32.p48"
+  std::string packed_linear_format{};  // format of aten.linear's weight, e.g. "nk.f32.p48"
   int64_t attention_block_rows = 32; // query rows of one attention work unit
 };
 

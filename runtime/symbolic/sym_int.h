@@ -1,7 +1,8 @@
-// SymInt: an integer expression over named size symbols (s0, T, B, ...), as the sizes of tensors and buffers are.
-// Immutable and cheap to copy. Expressions are kept in a canonical form (sums of coefficient * product, terms in a
-// fixed order), so two expressions that the simplifier proves equal compare equal and print the same text.
-// Arithmetic is int64; a result that would overflow makes evaluate() fail, never wrap.
+// SymInt: an integer expression over named size symbols (s0, T, B, ...), as the sizes of tensors and buffers
+// are. Immutable and cheap to copy. Expressions are kept in a canonical form (sums of coefficient * product,
+// terms in a fixed order), so two expressions that the simplifier proves equal compare equal and print the
+// same text. Arithmetic is int64; a result that would overflow makes evaluate() fail, never wrap. Divisors
+// are taken to be other than 0: `(B*T)//T` is `B`.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace edge_infer {
 
-struct SymNode;  // sym_int.cpp
+struct SymNode;  // sym_node.h
 
 // Inclusive bounds of a symbol or expression.
 struct SymRange {
@@ -40,12 +41,14 @@ class SymInt {
   SymInt(int64_t constant);  // NOLINT: an int is a SymInt
   static SymInt symbol(std::string name);
 
-  // Text: integers, identifiers, + - *, `a // b` (floor division), `a % b` (result has b's sign), min(a, b), max(a, b),
-  // parentheses. Errors: kInvalidArgument with the position; nesting is limited (hostile input).
+  // Text: integers, identifiers, + - *, `a // b` (floor division), `a % b` (result has b's sign), min(a, b),
+  // max(a, b), parentheses. Errors: kInvalidArgument with the position; kResourceExhausted beyond the limits
+  // on length, nesting and expanded size. str() writes the canonical form without spaces (`B*T+2*(T//4)+1`);
+  // it parses back to an equal expression.
   static Result<SymInt> parse(std::string_view text);
   std::string str() const;
 
-  std::optional<int64_t> constant() const;  // the value, where no symbol is left
+  std::optional<int64_t> constant() const;   // the value, where no symbol is left
   std::vector<std::string> symbols() const;  // sorted, each once
 
   // Value under an assignment. Errors: kInvalidArgument for an unknown symbol, division by zero or overflow.
@@ -79,7 +82,8 @@ SymInt ceildiv(const SymInt& a, const SymInt& b);
 class SymCode {
  public:
   static Result<SymCode> compile(const SymInt& expression, std::span<const Symbol> symbols);
-  // Undefined symbols cannot occur; division by zero and overflow give INT64_MIN (the executor checks it once).
+  // Undefined symbols cannot occur; division by zero and overflow give INT64_MIN (the executor checks it
+  // once).
   int64_t evaluate(std::span<const int64_t> values) const;
 
  private:

@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/base/error.h"
 #include "runtime/program/kernel_abi.h"
 
 namespace edge_infer {

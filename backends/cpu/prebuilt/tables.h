@@ -7,7 +7,24 @@
 
 #include "backends/cpu/prebuilt/registry.h"
 
-#define EDGE_PREBUILT_TABLES(X) X(attention) X(gelu) X(linear) X(matmul) X(norm) X(pack) X(packed) X(softmax)
+#define EDGE_PREBUILT_TABLES(X) \
+  X(arithmetic) \
+  X(attention) \
+  X(cast) \
+  X(compare) \
+  X(copy) \
+  X(gelu) \
+  X(index) \
+  X(linear) \
+  X(math) \
+  X(matmul) \
+  X(norm) \
+  X(pack) \
+  X(packed) \
+  X(peak) \
+  X(reduce) \
+  X(scan) \
+  X(softmax)
 
 #define EDGE_DECLARE_TABLE(file) std::span<const PrebuiltKernel> file##_table();
 namespace edge_infer::portable {

@@ -1,0 +1,90 @@
+// edge-infer serve: the embedding server, until SIGINT or SIGTERM.
+#include <pthread.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "apps/cli/commands.h"
+#include "apps/server/server.h"
+#include "models/embedder.h"
+#include "runtime/base/cpu.h"
+
+namespace edge_infer {
+namespace {
+
+struct ServeArguments {
+  std::string model;
+  EmbedderOptions embedder;
+  ServerOptions server;
+};
+
+// What /v1/models lists: the name as given, or the folder's own name.
+std::string served_name(const std::string& model) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(model, error)) return model;
+  const auto absolute = std::filesystem::weakly_canonical(model, error);
+  const std::string name = absolute.filename().string();
+  return name.empty() ? model : name;
+}
+
+int fail_with(const Error& error) {
+  std::fprintf(stderr, "edge-infer: %s\n", error.message.c_str());
+  return 1;
+}
+
+int serve(ServeArguments arguments) {
+  // Blocked before any thread starts, so that sigwait below is the only one to see them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  const auto embedder = Embedder::open(arguments.model, arguments.embedder);
+  if (!embedder) return fail_with(embedder.error());
+  ServerOptions& options = arguments.server;
+  options.service.model_name = served_name(arguments.model);
+  // Small enough that a request which comes during a forward waits little, large enough for full speed.
+  constexpr int64_t kBatchTokens = 2048;
+  options.service.batching.batch_tokens = std::min((*embedder)->max_batch_tokens(), kBatchTokens);
+  options.service.workers = std::clamp(worker_budget(), 1, 8);
+  const auto server = Server::start(**embedder, options);
+  if (!server) return fail_with(server.error());
+  std::fprintf(stderr, "listening on %s (%s, %lld dimensions)\n", (*server)->url().c_str(),
+               options.service.model_name.c_str(), static_cast<long long>((*embedder)->dimensions()));
+
+  int signal = 0;
+  sigwait(&signals, &signal);
+  std::fprintf(stderr, "stopping: requests in flight have %lld s; once more ends at once\n",
+               static_cast<long long>(options.shutdown_grace.count() / 1000));
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  (*server)->request_stop();
+  (*server)->wait();
+  return 0;
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ServeArguments>();
+  if (const char* key = std::getenv("EDGE_INFER_API_KEY")) arguments->server.service.access.api_key = key;
+  CLI::App* command = app.add_subcommand("serve", "answer embedding requests over HTTP");
+  command->add_option("--model", arguments->model, "model directory, or a name that was pulled")->required();
+  command->add_option("--host", arguments->server.host, "address to listen on; another than loopback needs a key")
+      ->capture_default_str();
+  command->add_option("--port", arguments->server.port, "port to listen on; 0: any free one")->capture_default_str();
+  command->add_option("--api-key", arguments->server.service.access.api_key,
+                      "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
+  command->add_option("--device", arguments->embedder.device, "auto or cpu")->check(CLI::IsMember({"auto", "cpu"}));
+  command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
+      ->check(CLI::Range(1, 4096));
+  command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });
+}
+
+}  // namespace edge_infer

@@ -1,0 +1,178 @@
+#include "apps/index/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "apps/index/fusion.h"
+#include "apps/index/scan.h"
+#include "apps/index/text_query.h"
+
+namespace edge_infer {
+namespace {
+
+// Ranked passages considered of each kind of search, at least: fusion and thinning need more than what is shown.
+constexpr int64_t kMinCandidates = 200;
+// Passages of one file shown before those of other files had their turn.
+constexpr size_t kPerFile = 2;
+
+std::string bytes_of(std::span<const std::byte> blob) {
+  return {reinterpret_cast<const char*>(blob.data()), blob.size()};
+}
+
+// A read transaction: all statements of a search see one state.
+class Snapshot {
+ public:
+  static Result<Snapshot> begin(const Database& database) {
+    EDGE_INFER_RETURN_IF_ERROR(database.run("BEGIN"));
+    return Snapshot(&database);
+  }
+  Snapshot(Snapshot&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  Snapshot& operator=(Snapshot&&) = delete;
+  ~Snapshot() {
+    if (database_ != nullptr) (void)database_->run("COMMIT");
+  }
+
+ private:
+  explicit Snapshot(const Database* database) : database_(database) {}
+  const Database* database_;
+};
+
+Result<std::vector<Candidate>> rank_by_vector(const Database& db, std::span<const float> vector, int64_t count) {
+  double norm = 0;
+  for (const float x : vector) norm += double{x} * double{x};
+  norm = std::sqrt(norm);
+  if (!(norm > 0) || !std::isfinite(norm))
+    return fail(ErrorCode::kInvalidArgument, "the query's vector has length {}, expected a positive number", norm);
+  std::vector<float> unit(vector.begin(), vector.end());
+  for (float& x : unit) x = static_cast<float>(x / norm);
+  EDGE_INFER_ASSIGN(const std::vector<ScoredSlot> slots, scan_vectors(db, unit, static_cast<size_t>(count)));
+  EDGE_INFER_ASSIGN(Statement passages,
+                    db.prepare("SELECT chunk.id, file.path, chunk.ordinal FROM vector JOIN chunk ON chunk.vector = "
+                               "vector.id JOIN file ON file.id = chunk.file WHERE vector.slot = ?"));
+  std::vector<Candidate> ranked;
+  for (const ScoredSlot& slot : slots) {
+    passages.bind(0, slot.slot);
+    while (true) {
+      EDGE_INFER_ASSIGN(const bool row, passages.step());
+      if (!row) break;
+      ranked.push_back({passages.integer(0), bytes_of(passages.blob(1)), passages.integer(2), slot.score, 0, 0});
+    }
+  }
+  sort_candidates(ranked);
+  return ranked;
+}
+
+// Words in more than half of all passages say nothing, but make BM25 visit most of the index: they are left out when
+// the query has others.
+Result<TextQuery> drop_common_words(const Database& db, TextQuery query) {
+  EDGE_INFER_ASSIGN(const int64_t passages, db.integer("SELECT count(*) FROM chunk"));
+  const int64_t many = passages / 2 + 1;
+  EDGE_INFER_ASSIGN(
+      Statement count,
+      db.prepare("SELECT count(*) FROM (SELECT 1 FROM chunk_fts WHERE chunk_fts MATCH ? LIMIT ?)"));
+  TextQuery rare;
+  for (const std::string& term : query.terms) {
+    EDGE_INFER_ASSIGN(const bool row, count.bind(0, term).bind(1, many).step());
+    if (row && count.integer(0) < many) rare.terms.push_back(term);
+    count.reset();
+  }
+  return rare.terms.empty() ? query : rare;
+}
+
+Status match(const Database& db, const std::string& expression, int64_t count, double bonus,
+             std::vector<Candidate>& found) {
+  EDGE_INFER_ASSIGN(Statement query,
+                    db.prepare("SELECT rowid, bm25(chunk_fts) AS badness FROM chunk_fts WHERE chunk_fts MATCH ? "
+                               "ORDER BY badness, rowid LIMIT ?"));
+  query.bind(0, expression).bind(1, count);
+  while (true) {
+    EDGE_INFER_ASSIGN(const bool row, query.step());
+    if (!row) return {};
+    const int64_t id = query.integer(0);
+    found.push_back({id, {}, 0, bonus - query.real(1), 0, 0});
+  }
+}
+
+Result<std::vector<Candidate>> rank_by_text(const Database& db, std::string_view text, int64_t count) {
+  TextQuery query = parse_text_query(text);
+  if (query.terms.empty()) return std::vector<Candidate>{};
+  EDGE_INFER_ASSIGN(query, drop_common_words(db, std::move(query)));
+  std::vector<Candidate> ranked;
+  EDGE_INFER_RETURN_IF_ERROR(match(db, query.any(), count, 0, ranked));
+  EDGE_INFER_ASSIGN(Statement place, db.prepare("SELECT file.path, chunk.ordinal FROM chunk JOIN file ON file.id = "
+                                                "chunk.file WHERE chunk.id = ?"));
+  for (Candidate& candidate : ranked) {
+    EDGE_INFER_ASSIGN(const bool row, place.bind(0, candidate.chunk_id).step());
+    if (!row)
+      return fail(ErrorCode::kCorruption, "\"{}\": words of passage {}, which is missing", db.path().native(),
+                  candidate.chunk_id);
+    candidate.path = bytes_of(place.blob(0));
+    candidate.ordinal = place.integer(1);
+    place.reset();
+  }
+  sort_candidates(ranked);
+  return ranked;
+}
+
+Result<std::vector<SearchHit>> load_hits(const Database& db, std::vector<Candidate> candidates) {
+  EDGE_INFER_ASSIGN(Statement load,
+                    db.prepare("SELECT text, heading, page, start_byte, end_byte FROM chunk WHERE id = ?"));
+  std::vector<SearchHit> hits;
+  for (Candidate& c : candidates) {
+    EDGE_INFER_ASSIGN(const bool row, load.bind(0, c.chunk_id).step());
+    if (!row) return fail(ErrorCode::kCorruption, "\"{}\": passage {} is missing", db.path().native(), c.chunk_id);
+    hits.push_back({std::move(c.path), c.ordinal, c.score, std::string(load.text(0)), std::string(load.text(1)),
+                    static_cast<int>(load.integer(2)), load.integer(3), load.integer(4), c.vector_rank, c.text_rank});
+    load.reset();
+  }
+  return hits;
+}
+
+}  // namespace
+
+std::optional<SearchMode> parse_search_mode(std::string_view name) {
+  if (name == "hybrid") return SearchMode::kHybrid;
+  if (name == "vector") return SearchMode::kVector;
+  if (name == "text") return SearchMode::kText;
+  return std::nullopt;
+}
+
+Result<Searcher> Searcher::open(const std::filesystem::path& path) {
+  Searcher searcher;
+  EDGE_INFER_ASSIGN(searcher.database_, open_index(path, OpenMode::kReadOnly));
+  EDGE_INFER_RETURN_IF_ERROR(searcher.database_->run("PRAGMA mmap_size = 8589934592"));
+  EDGE_INFER_ASSIGN(searcher.space_, read_space(*searcher.database_));
+  return searcher;
+}
+
+Result<std::vector<SearchHit>> Searcher::search(std::string_view query, std::span<const float> vector,
+                                                const SearchOptions& options) const {
+  if (options.top < 1 || options.top > kMaxTop)
+    return fail(ErrorCode::kInvalidArgument, "{} passages asked for, expected 1 to {}", options.top, kMaxTop);
+  if (!space_) return std::vector<SearchHit>{};
+  const bool by_vector = options.mode != SearchMode::kText, by_text = options.mode != SearchMode::kVector;
+  if (by_vector && static_cast<int64_t>(vector.size()) != space_->dimensions)
+    return fail(ErrorCode::kInvalidArgument, "a query vector of {} numbers, the index holds {}", vector.size(),
+                space_->dimensions);
+  const int64_t count = std::max(kMinCandidates, options.top * 4);
+  EDGE_INFER_ASSIGN(const Snapshot snapshot, Snapshot::begin(*database_));
+  std::vector<Candidate> vectors, words;
+  if (by_vector) {
+    EDGE_INFER_ASSIGN(vectors, rank_by_vector(*database_, vector, count));
+  }
+  if (by_text) {
+    EDGE_INFER_ASSIGN(words, rank_by_text(*database_, query, count));
+  }
+  std::vector<Candidate> ranked;
+  if (by_vector && by_text) {
+    ranked = fuse_rankings(vectors, words);
+  } else {
+    ranked = std::move(by_vector ? vectors : words);
+    int64_t rank = 0;
+    for (Candidate& c : ranked) (by_vector ? c.vector_rank : c.text_rank) = ++rank;
+  }
+  return load_hits(*database_, thin_out(ranked, static_cast<size_t>(options.top), kPerFile));
+}
+
+}  // namespace edge_infer

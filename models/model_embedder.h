@@ -1,0 +1,71 @@
+// The Embedder of a model directory: files, graph, module and tokenizer put together.
+#pragma once
+
+#include <mutex>
+
+#include "models/embedder.h"
+#include "models/files/model_config.h"
+#include "models/files/weight_store.h"
+#include "models/packing/model_constants.h"
+#include "models/sentence_graph.h"
+#include "runtime/module.h"
+#include "runtime/program/batch_block.h"
+
+namespace edge_infer {
+
+class ModelEmbedder final : public Embedder {
+ public:
+  static Result<std::unique_ptr<ModelEmbedder>> open(const std::filesystem::path& dir, const EmbedderOptions& options);
+
+  int64_t dimensions() const override { return dimensions_; }
+  int64_t max_length() const override { return max_length_; }
+  const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  const EmbeddingSpace& space() const override;
+  Result<std::string> prompt(std::string_view name) const override;
+  std::string role_prompt(std::string_view role) const override;
+  int64_t max_batch_tokens() const override { return kMaxBatchTokens; }
+  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override;
+  Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
+                                   std::vector<Encoding>* encodings) const override;
+
+  // For explain and bench.
+  const Module& module() const { return *module_; }
+  const ModelConstants& constants() const { return *constants_; }
+  const Device& device() const { return *device_; }
+  // The captured graph, built anew from the directory.
+  Result<Graph> graph() const;
+  int threads() const { return threads_; }
+
+ private:
+  // A run of consecutive texts that one forward pass takes.
+  struct Pack {
+    size_t first = 0, count = 0;
+    int64_t tokens = 0;
+  };
+
+  ModelEmbedder(ModelDirectory directory, WeightStore weights, std::vector<WeightStore> dense)
+      : directory_(std::move(directory)), weights_(std::move(weights)), dense_(std::move(dense)) {}
+  Status check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const;
+  static std::vector<Pack> make_packs(std::span<const std::span<const int32_t>> texts, int64_t tokens);
+  Status run_pack(std::span<const std::span<const int32_t>> texts, std::span<float> out, int workers) const;
+  Result<std::unique_ptr<BatchBlock>> take_block(int64_t tokens, int64_t sequences) const;
+  void tokenize(std::span<const std::string> texts, std::string_view prompt_text, std::span<Encoding> out) const;
+
+  ModelDirectory directory_;
+  WeightStore weights_;
+  std::vector<WeightStore> dense_;
+  std::shared_ptr<ModelConstants> constants_;
+  std::shared_ptr<const Device> device_;
+  std::unique_ptr<Module> module_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  CallSettings settings_;
+  int64_t dimensions_ = 0, max_length_ = 0, vocabulary_ = 0;
+  int threads_ = 1;
+  std::filesystem::path cache_dir_;
+  mutable std::once_flag space_once_;
+  mutable EmbeddingSpace space_;
+  mutable std::mutex blocks_mutex_;
+  mutable std::vector<std::unique_ptr<BatchBlock>> blocks_;
+};
+
+}  // namespace edge_infer

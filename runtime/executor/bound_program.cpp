@@ -1,0 +1,278 @@
+#include "runtime/executor/bound_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/cpu.h"
+#include "runtime/executor/team.h"
+
+namespace edge_infer {
+namespace {
+
+constexpr int64_t kBadSize = INT64_MIN;  // what SymCode returns for an overflow
+constexpr size_t kAlign = 64;
+// Work that a further worker must bring, in ns: several barriers' worth.
+constexpr int64_t kCostPerWorker = 20'000;
+// A GEMM tile of this many rows keeps its operands in L2 while a weight panel is reused.
+constexpr int64_t kTileRows = 256;
+
+int64_t round_up(int64_t value, int64_t grain) { return (value + grain - 1) / grain * grain; }
+
+}  // namespace
+
+Result<std::unique_ptr<BoundProgram>> BoundProgram::bind(Program program, const Device& device,
+                                                         ConstantSource& constants) {
+  EDGE_INFER_RETURN_IF_ERROR(verify_program(program));
+  auto bound = std::unique_ptr<BoundProgram>(new BoundProgram);
+  bound->program_ = std::move(program);
+  const Program& p = bound->program_;
+  EDGE_INFER_RETURN_IF_ERROR(bound->bind_phases(device));
+  EDGE_INFER_RETURN_IF_ERROR(constants.prepare(p.constants, device));
+  for (const ConstantDecl& c : p.constants) {
+    if (!c.literal.empty()) {
+      bound->constants_.push_back(c.literal.data());
+      continue;
+    }
+    EDGE_INFER_ASSIGN(const void* data, constants.locate(c, device));
+    bound->constants_.push_back(data);
+  }
+  for (const SymInt& bytes : p.slots) {
+    EDGE_INFER_ASSIGN(SymCode code, SymCode::compile(bytes, p.symbols));
+    bound->slot_bytes_.push_back(std::move(code));
+  }
+  for (const BufferDecl& b : p.buffers) {
+    if (b.role != BufferRole::kOutput) continue;
+    const auto at = static_cast<size_t>(b.index);
+    if (bound->output_sizes_.size() <= at) bound->output_sizes_.resize(at + 1);
+    for (const SymInt& size : b.sizes) {
+      EDGE_INFER_ASSIGN(SymCode code, SymCode::compile(size, p.symbols));
+      bound->output_sizes_[at].push_back(std::move(code));
+    }
+  }
+  return bound;
+}
+
+Status BoundProgram::bind_phases(const Device& device) {
+  std::vector<LoadedKernel> kernels;
+  for (const KernelRef& ref : program_.kernels) {
+    EDGE_INFER_ASSIGN(const LoadedKernel kernel, device.load_kernel(ref.name));
+    scratch_bytes_ = std::max(scratch_bytes_, kernel.scratch_bytes);
+    kernels.push_back(kernel);
+  }
+  scratch_bytes_ = static_cast<size_t>(round_up(static_cast<int64_t>(scratch_bytes_), 4096));
+  for (const Phase& phase : program_.phases) {
+    BoundPhase bound;
+    bound.split = phase.split;
+    for (const Call& call : phase.calls) {
+      BoundCall c;
+      c.kernel = kernels[static_cast<size_t>(call.kernel)];
+      c.row_grain = call.row_grain;
+      c.column_grain = call.column_grain;
+      c.first_integer = integer_count_;
+      c.first_argument = argument_count_;
+      c.index = call_count_++;
+      for (const SymInt& e : call.integers) {
+        EDGE_INFER_ASSIGN(SymCode code, SymCode::compile(e, program_.symbols));
+        c.integers.push_back(std::move(code));
+      }
+      EDGE_INFER_ASSIGN(c.rows, SymCode::compile(call.rows, program_.symbols));
+      EDGE_INFER_ASSIGN(c.columns, SymCode::compile(call.columns, program_.symbols));
+      EDGE_INFER_ASSIGN(c.cost, SymCode::compile(call.row_cost, program_.symbols));
+      integer_count_ += call.integers.size();
+      argument_count_ += call.buffers.size();
+      bound.calls.push_back(std::move(c));
+    }
+    phases_.push_back(std::move(bound));
+  }
+  return {};
+}
+
+Status BoundProgram::bind_symbols(ExecutionContext& context, std::span<const TensorView> inputs) const {
+  const size_t count = program_.symbols.size();
+  if (context.symbols.size() != count) context.sizes_valid = false;
+  context.symbols.resize(count);
+  const auto set = [&](size_t i, int64_t value) -> Status {
+    const Symbol& s = program_.symbols[i];
+    if (value < s.range.lo || value > s.range.hi)
+      return fail(ErrorCode::kInvalidArgument, "size {} is {}, expected {}..{}", s.name, value, s.range.lo, s.range.hi);
+    if (context.symbols[i] != value) context.sizes_valid = false;
+    context.symbols[i] = value;
+    return {};
+  };
+  for (size_t i = 0; i < program_.symbol_sources.size(); ++i) {
+    const Program::SymbolSource& source = program_.symbol_sources[i];
+    const TensorView& input = inputs[static_cast<size_t>(source.input)];
+    EDGE_INFER_RETURN_IF_ERROR(set(i, input.sizes[static_cast<size_t>(source.dim)] - source.minus));
+  }
+  context.units.resize(program_.unit_lists.size());
+  for (size_t u = 0; u < program_.unit_lists.size(); ++u) {
+    const UnitListDecl& decl = program_.unit_lists[u];
+    const BufferDecl& offsets = program_.buffers[static_cast<size_t>(decl.offsets)];
+    const TensorView& input = inputs[static_cast<size_t>(offsets.index)];
+    const std::span<const int32_t> values(static_cast<const int32_t*>(input.data),
+                                          static_cast<size_t>(input.sizes[0]));
+    const auto n = static_cast<size_t>(count_units(values, decl.block_rows));
+    if (context.units[u].capacity() < n) context.units[u].reserve(n * 2);
+    context.units[u].resize(n);
+    fill_units(values, decl.block_rows, context.units[u]);
+    for (size_t i = 0; i < count; ++i)
+      if (program_.symbols[i].name == decl.count) EDGE_INFER_RETURN_IF_ERROR(set(i, static_cast<int64_t>(n)));
+  }
+  return {};
+}
+
+Status BoundProgram::evaluate_sizes(ExecutionContext& context) const {
+  if (context.sizes_valid) return {};
+  context.integers.resize(integer_count_);
+  context.domain.resize(call_count_ * 3);
+  for (const BoundPhase& phase : phases_)
+    for (const BoundCall& c : phase.calls) {
+      for (size_t i = 0; i < c.integers.size(); ++i)
+        context.integers[c.first_integer + i] = c.integers[i].evaluate(context.symbols);
+      int64_t* domain = &context.domain[c.index * 3];
+      domain[0] = c.rows.evaluate(context.symbols);
+      domain[1] = c.columns.evaluate(context.symbols);
+      domain[2] = c.cost.evaluate(context.symbols);
+      if (domain[0] < 0 || domain[1] < 0)
+        return fail(ErrorCode::kInvalidArgument, "program \"{}\": a size overflows at these inputs", program_.name);
+    }
+  size_t total = 0;
+  for (const SymCode& code : slot_bytes_) {
+    const int64_t bytes = code.evaluate(context.symbols);
+    if (bytes < 0 || bytes == kBadSize || bytes > (int64_t{1} << 46))
+      return fail(ErrorCode::kResourceExhausted, "program \"{}\": a temporary of {} bytes", program_.name, bytes);
+    total += static_cast<size_t>(bytes);
+  }
+  context.arena_bytes = total;
+  context.sizes_valid = true;
+  return {};
+}
+
+Status BoundProgram::place_buffers(ExecutionContext& context, std::span<const TensorView> inputs,
+                                   std::span<const TensorView> outputs) const {
+  if (outputs.size() != output_sizes_.size())
+    return fail(ErrorCode::kInvalidArgument, "{} outputs given, expected {}", outputs.size(), output_sizes_.size());
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    bool equal = outputs[o].sizes.size() == output_sizes_[o].size();
+    for (size_t d = 0; equal && d < output_sizes_[o].size(); ++d)
+      equal = output_sizes_[o][d].evaluate(context.symbols) == outputs[o].sizes[d];
+    if (!equal) return fail(ErrorCode::kInvalidArgument, "output {} has other sizes than the program computes", o);
+  }
+  EDGE_INFER_RETURN_IF_ERROR(context.arena.reserve(context.arena_bytes));
+  size_t peak = peak_arena_bytes_.load(std::memory_order_relaxed);
+  while (peak < context.arena_bytes && !peak_arena_bytes_.compare_exchange_weak(peak, context.arena_bytes)) {
+  }
+  context.buffers.resize(program_.buffers.size());
+  for (size_t b = 0; b < program_.buffers.size(); ++b) {
+    const BufferDecl& decl = program_.buffers[b];
+    const auto index = static_cast<size_t>(decl.index);
+    void* address = nullptr;
+    switch (decl.role) {
+      case BufferRole::kInput:
+      case BufferRole::kState: address = inputs[index].data; break;
+      case BufferRole::kOutput:
+      case BufferRole::kSaved: address = outputs[index].data; break;
+      case BufferRole::kConstant: address = const_cast<void*>(constants_[index]); break;
+      case BufferRole::kIndex: address = context.units[index].data(); break;
+      case BufferRole::kTemp:
+        if (decl.slot >= 0) {
+          size_t offset = 0;
+          for (int32_t s = 0; s < decl.slot; ++s)
+            offset += static_cast<size_t>(slot_bytes_[static_cast<size_t>(s)].evaluate(context.symbols));
+          address = context.arena.data() + offset;
+        }
+        break;
+    }
+    context.buffers[b] = address;
+  }
+  context.arguments.resize(argument_count_);
+  size_t at = 0;
+  for (const Phase& phase : program_.phases)
+    for (const Call& call : phase.calls)
+      for (const int32_t b : call.buffers)
+        context.arguments[at++] = b < 0 ? nullptr : context.buffers[static_cast<size_t>(b)];
+  return {};
+}
+
+BoundProgram::Tiling BoundProgram::tile(const BoundPhase& phase, const ExecutionContext& context, int workers) const {
+  const BoundCall& first = phase.calls.front();
+  const int64_t* domain = &context.domain[first.index * 3];
+  Tiling t;
+  t.rows = domain[0];
+  t.columns = domain[1];
+  if (t.rows == 0 || t.columns == 0) return t;
+  t.row_block = t.rows;
+  t.column_block = t.columns;
+  // Several tiles a worker, taken from one counter: cores of a shared machine are not equally fast.
+  const int64_t wanted = workers == 1 ? 1 : int64_t{4} * workers;
+  if (phase.split == Phase::Split::kRowsColumns) {
+    t.row_block = std::min(t.rows, kTileRows);
+    const int64_t row_tiles = (t.rows + t.row_block - 1) / t.row_block;
+    const int64_t column_tiles = std::max<int64_t>(1, (wanted + row_tiles - 1) / row_tiles);
+    if (workers > 1)
+      t.column_block = round_up((t.columns + column_tiles - 1) / column_tiles, first.column_grain);
+  } else if (phase.split == Phase::Split::kRows) {
+    t.row_block = round_up((t.rows + wanted - 1) / wanted, first.row_grain);
+  } else if (phase.split == Phase::Split::kColumns) {
+    t.column_block = round_up((t.columns + wanted - 1) / wanted, first.column_grain);
+  }
+  t.row_tiles = (t.rows + t.row_block - 1) / t.row_block;
+  t.column_tiles = (t.columns + t.column_block - 1) / t.column_block;
+  return t;
+}
+
+void BoundProgram::run_tile(const BoundPhase& phase, const Tiling& t, int64_t tile, const ExecutionContext& context,
+                            void* scratch) const {
+  const int64_t m0 = tile / t.column_tiles * t.row_block, n0 = tile % t.column_tiles * t.column_block;
+  const int64_t m1 = std::min(t.rows, m0 + t.row_block), n1 = std::min(t.columns, n0 + t.column_block);
+  for (const BoundCall& c : phase.calls) {
+    const KernelArgs args{context.arguments.data() + c.first_argument, context.integers.data() + c.first_integer};
+    c.kernel.function(&args, m0, m1, n0, n1, scratch);
+  }
+}
+
+void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
+  std::byte* scratch = context.scratch.data();
+  if (workers == 1) {
+    for (const BoundPhase& phase : phases_) {
+      const Tiling t = tile(phase, context, 1);
+      for (int64_t i = 0; i < t.tiles(); ++i) run_tile(phase, t, i, context, scratch);
+    }
+    return;
+  }
+  TeamBarrier barrier(workers);
+  // Two counters in turn: the one of the next phase is cleared while no worker can read it.
+  std::atomic<int64_t> counters[2] = {0, 0};
+  auto body = [&](int worker) {
+    void* own = scratch + static_cast<size_t>(worker) * scratch_bytes_;
+    for (size_t p = 0; p < phases_.size(); ++p) {
+      const Tiling t = tile(phases_[p], context, workers);
+      std::atomic<int64_t>& next = counters[p % 2];
+      for (int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < t.tiles();
+           i = next.fetch_add(1, std::memory_order_relaxed))
+        run_tile(phases_[p], t, i, context, own);
+      if (worker == 0) counters[(p + 1) % 2].store(0, std::memory_order_relaxed);
+      barrier.wait();
+    }
+  };
+  run_team(workers, body);
+}
+
+Status BoundProgram::run(ExecutionContext& context, std::span<const TensorView> inputs,
+                         std::span<const TensorView> outputs, int max_workers) const {
+  EDGE_INFER_RETURN_IF_ERROR(bind_symbols(context, inputs));
+  EDGE_INFER_RETURN_IF_ERROR(evaluate_sizes(context));
+  EDGE_INFER_RETURN_IF_ERROR(place_buffers(context, inputs, outputs));
+  int64_t cost = 0;
+  for (size_t c = 0; c < call_count_; ++c) {
+    const int64_t* domain = &context.domain[c * 3];
+    cost += domain[0] * std::max<int64_t>(0, domain[2]);
+  }
+  const auto useful = std::clamp<int64_t>(cost / kCostPerWorker, 1, 1024);
+  const WorkerShare share(static_cast<int>(std::min<int64_t>(useful, std::max(1, max_workers))));
+  EDGE_INFER_RETURN_IF_ERROR(context.scratch.reserve(scratch_bytes_ * static_cast<size_t>(share.workers())));
+  run_phases(context, share.workers());
+  return {};
+}
+
+}  // namespace edge_infer

@@ -1,0 +1,98 @@
+// BoundProgram: a Program with its kernels loaded and its constants located, ready to run. Immutable; each concurrent
+// call brings its own ExecutionContext.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/arena.h"
+#include "runtime/guards/guard_set.h"
+#include "runtime/program/program.h"
+#include "runtime/program/unit_list.h"
+
+namespace edge_infer {
+
+// Finds the bytes of a program's constants. The returned memory outlives every BoundProgram made with it.
+class ConstantSource {
+ public:
+  virtual ~ConstantSource() = default;
+  // Told all constants of a program before the first locate(), so that packed ones can be made together.
+  virtual Status prepare(std::span<const ConstantDecl> constants, const Device& device) = 0;
+  virtual Result<const void*> locate(const ConstantDecl& constant, const Device& device) = 0;
+};
+
+// The mutable state of one call at a time: arena, symbol values, kernel arguments. Reused over calls; a call at sizes
+// already seen allocates nothing.
+struct ExecutionContext {
+  Arena arena;
+  Arena scratch;
+  std::vector<int64_t> symbols;
+  std::vector<int64_t> integers;     // of all calls, in order
+  std::vector<void*> buffers;        // address of each buffer
+  std::vector<void*> arguments;      // buffers of all calls, in order
+  std::vector<int64_t> domain;       // rows, columns, cost of each call
+  std::vector<std::vector<WorkUnit>> units;
+  bool sizes_valid = false;          // integers and domain hold the values for `symbols`
+  size_t arena_bytes = 0;
+};
+
+class BoundProgram {
+ public:
+  // Errors: kNotFound (kernel), what `constants` reports, kInternal (a program that does not verify).
+  static Result<std::unique_ptr<BoundProgram>> bind(Program program, const Device& device, ConstantSource& constants);
+
+  // Runs with at most `max_workers` workers of the process' budget. Inputs satisfy the entry's guards. Outputs are
+  // dense and hold exactly the bytes that output_bytes() says. Errors: kResourceExhausted, kInvalidArgument (a symbol
+  // outside of its range, output sizes that do not match: found and expected are named).
+  Status run(ExecutionContext& context, std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             int max_workers) const;
+
+  const Program& program() const { return program_; }
+  // Largest arena of any call so far, in bytes.
+  size_t peak_arena_bytes() const { return peak_arena_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  // Kernel call with its size expressions compiled and its place in the context's flat vectors.
+  struct BoundCall {
+    LoadedKernel kernel;
+    std::vector<SymCode> integers;
+    SymCode rows, columns, cost;
+    int64_t row_grain = 1, column_grain = 1;
+    size_t first_integer = 0, first_argument = 0, index = 0;
+  };
+  struct BoundPhase {
+    Phase::Split split = Phase::Split::kRows;
+    std::vector<BoundCall> calls;
+  };
+  // How one phase is cut for a team: tiles are numbered row-major over row blocks and column blocks.
+  struct Tiling {
+    int64_t rows = 0, columns = 0, row_block = 1, column_block = 1, row_tiles = 0, column_tiles = 0;
+    int64_t tiles() const { return row_tiles * column_tiles; }
+  };
+
+  Status bind_phases(const Device& device);
+  Status bind_symbols(ExecutionContext& context, std::span<const TensorView> inputs) const;
+  Status evaluate_sizes(ExecutionContext& context) const;
+  Status place_buffers(ExecutionContext& context, std::span<const TensorView> inputs,
+                       std::span<const TensorView> outputs) const;
+  Tiling tile(const BoundPhase& phase, const ExecutionContext& context, int workers) const;
+  void run_tile(const BoundPhase& phase, const Tiling& tiling, int64_t tile, const ExecutionContext& context,
+                void* scratch) const;
+  void run_phases(ExecutionContext& context, int workers) const;
+
+  Program program_;
+  std::vector<BoundPhase> phases_;
+  std::vector<const void*> constants_;
+  std::vector<SymCode> slot_bytes_;
+  std::vector<std::vector<SymCode>> output_sizes_;
+  size_t scratch_bytes_ = 0;  // per worker
+  size_t integer_count_ = 0, argument_count_ = 0, call_count_ = 0;
+  mutable std::atomic<size_t> peak_arena_bytes_{0};
+};
+
+}  // namespace edge_infer

@@ -1,0 +1,94 @@
+#include "runtime/executor/team.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/cpu.h"
+
+#if defined(EDGE_INFER_USE_OPENMP)
+#include <omp.h>
+#endif
+
+namespace edge_infer {
+namespace {
+
+std::atomic<int>& free_workers() {
+  static std::atomic<int> free{worker_budget()};
+  return free;
+}
+
+// Set in a child that was forked from a process of ours: the OpenMP runtime's threads do not exist there.
+std::atomic<bool> forked{false};
+[[maybe_unused]] const int fork_hook = ::pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+
+void run_threads(int workers, void (*body)(void*, int), void* context) {
+  std::vector<std::jthread> threads;
+  threads.reserve(static_cast<size_t>(workers) - 1);
+  for (int w = 1; w < workers; ++w) threads.emplace_back([=] { body(context, w); });
+  body(context, 0);
+}
+
+inline void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+WorkerShare::WorkerShare(int wanted) : workers_(1) {
+  std::atomic<int>& free = free_workers();
+  int available = free.load(std::memory_order_relaxed);
+  while (true) {
+    workers_ = std::max(1, std::min(wanted, available));
+    if (free.compare_exchange_weak(available, available - workers_, std::memory_order_relaxed)) return;
+  }
+}
+
+WorkerShare::~WorkerShare() { free_workers().fetch_add(workers_, std::memory_order_relaxed); }
+
+void TeamBarrier::wait() {
+  if (workers_ == 1) return;
+  const uint32_t generation = generation_.load(std::memory_order_acquire);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    generation_.store(generation + 1, std::memory_order_release);
+    generation_.notify_all();
+    return;
+  }
+  constexpr int kSpins = 2000;  // about 50 us
+  for (int i = 0; i < kSpins; ++i) {
+    if (generation_.load(std::memory_order_acquire) != generation) return;
+    pause_cpu();
+  }
+  while (generation_.load(std::memory_order_acquire) == generation) generation_.wait(generation);
+}
+
+void run_team(int workers, void (*body)(void*, int), void* context) {
+  if (workers <= 1) {
+    body(context, 0);
+    return;
+  }
+#if defined(EDGE_INFER_USE_OPENMP)
+  if (!forked.load(std::memory_order_relaxed)) {
+    // The runtime may grant fewer threads than asked for (nested regions, OMP_THREAD_LIMIT). Bodies wait for each other
+    // at barriers, so a short team must not start: it falls through to std::thread.
+    bool complete = false;
+#pragma omp parallel num_threads(workers) shared(complete)
+    {
+      if (omp_get_num_threads() == workers) {
+        if (omp_get_thread_num() == 0) complete = true;
+        body(context, omp_get_thread_num());
+      }
+    }
+    if (complete) return;
+  }
+#endif
+  run_threads(workers, body, context);
+}
+
+}  // namespace edge_infer

@@ -1,0 +1,47 @@
+// Worker teams: the only place where the runtime makes threads. One worker budget a process: a call takes what is
+// free, at least one, so that two callers get one worker each instead of fighting over all of them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace edge_infer {
+
+// A share of the process' worker budget, returned on destruction. Never blocks.
+class WorkerShare {
+ public:
+  // Takes up to `wanted` workers (>= 1) of those that are free, at least one.
+  explicit WorkerShare(int wanted);
+  ~WorkerShare();
+  WorkerShare(const WorkerShare&) = delete;
+  WorkerShare& operator=(const WorkerShare&) = delete;
+  int workers() const { return workers_; }
+
+ private:
+  int workers_;
+};
+
+// A barrier for a fixed team. Spins briefly, then sleeps: a phase takes tens of microseconds, but a virtual CPU may be
+// taken away for milliseconds.
+class TeamBarrier {
+ public:
+  explicit TeamBarrier(int workers) : workers_(workers) {}
+  void wait();
+
+ private:
+  const int workers_;
+  std::atomic<int> arrived_{0};
+  std::atomic<uint32_t> generation_{0};
+};
+
+// Calls body(worker) once on each of `workers` workers, 0 on the calling thread; returns when all have returned.
+// `body` must not throw. One OpenMP region, or std::thread in builds without OpenMP and in a forked child, where the
+// OpenMP runtime of the parent's threads is gone.
+void run_team(int workers, void (*body)(void* context, int worker), void* context);
+
+template <typename F>
+void run_team(int workers, F& f) {
+  run_team(workers, [](void* context, int worker) { (*static_cast<F*>(context))(worker); }, &f);
+}
+
+}  // namespace edge_infer

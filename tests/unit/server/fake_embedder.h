@@ -1,0 +1,131 @@
+// A deterministic embedder without a model: a token a byte, a vector that depends on the ids of its text alone.
+// It counts its calls, can be held at a gate, and fails on ids that the server should never have let in.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "models/embedder.h"
+
+namespace edge_infer::testing {
+
+constexpr int32_t kBegin = 1, kEnd = 2, kPoison = 3;
+
+class FakeTokenizer final : public Tokenizer {
+ public:
+  void encode(std::string_view text, int64_t max_length, Encoding& out) const override {
+    out.ids.assign(1, kBegin);
+    for (const char c : text) out.ids.push_back(10 + static_cast<unsigned char>(c));
+    out.ids.push_back(kEnd);
+    out.tokens = static_cast<int64_t>(out.ids.size());
+    out.truncated = max_length > 0 && out.tokens > max_length;
+    if (out.truncated) {
+      out.ids.resize(static_cast<size_t>(max_length));
+      out.ids.back() = kEnd;
+    }
+  }
+  void encode_spans(std::string_view text, std::vector<TokenSpan>& out) const override {
+    out.clear();
+    for (int64_t i = 0; i < static_cast<int64_t>(text.size()); ++i) out.push_back({i, i + 1});
+  }
+  int64_t special_tokens() const override { return 2; }
+  int64_t vocabulary_size() const override { return 300; }
+};
+
+class FakeEmbedder final : public Embedder {
+ public:
+  static constexpr int64_t kDimensions = 16, kMaxLength = 64, kMaxBatchTokens = 256;
+
+  int64_t dimensions() const override { return kDimensions; }
+  int64_t max_length() const override { return kMaxLength; }
+  const Tokenizer& tokenizer() const override { return tokenizer_; }
+  const EmbeddingSpace& space() const override { return space_; }
+  Result<std::string> prompt(std::string_view name) const override {
+    if (name.empty()) return std::string();
+    if (name == "query") return std::string("query: ");
+    return fail(ErrorCode::kNotFound, "no prompt \"{}\", the model has: query", name);
+  }
+  std::string role_prompt(std::string_view role) const override { return role == "query" ? "query: " : ""; }
+  int64_t max_batch_tokens() const override { return kMaxBatchTokens; }
+
+  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override {
+    ++calls;
+    {
+      std::unique_lock lock(mutex_);
+      ++waiting_;
+      changed_.notify_all();
+      changed_.wait(lock, [this] { return !closed_; });
+      --waiting_;
+    }
+    int64_t tokens = 0;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      tokens += static_cast<int64_t>(texts[i].size());
+      ++texts_embedded;
+      for (const int32_t id : texts[i]) {
+        if (id < 0 || id >= 300 || texts[i].size() > kMaxLength || texts[i].empty())
+          return fail(ErrorCode::kInvalidArgument, "id {} should not have come", id);
+        if (id == kPoison) return fail(ErrorCode::kInternal, "poisoned");
+      }
+      vector_of(texts[i], out.subspan(i * kDimensions, kDimensions));
+    }
+    int64_t largest = largest_batch.load();
+    while (tokens > largest && !largest_batch.compare_exchange_weak(largest, tokens)) {
+    }
+    if (microseconds_per_token.load() > 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(microseconds_per_token.load() * tokens));
+    return {};
+  }
+  Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
+                                   std::vector<Encoding>* = nullptr) const override {
+    std::vector<float> out(texts.size() * kDimensions);
+    Encoding encoding;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      tokenizer_.encode(std::string(prompt_text) + texts[i], kMaxLength, encoding);
+      vector_of(encoding.ids, std::span(out).subspan(i * kDimensions, kDimensions));
+    }
+    return out;
+  }
+
+  // While closed, forwards wait; wait_until_held returns once one does.
+  void close_gate() { set_gate(true); }
+  void open_gate() { set_gate(false); }
+  void wait_until_held() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return waiting_ > 0; });
+  }
+
+  mutable std::atomic<int> calls{0}, texts_embedded{0};
+  mutable std::atomic<int64_t> largest_batch{0};
+  std::atomic<int64_t> microseconds_per_token{0};
+
+ private:
+  static void vector_of(std::span<const int32_t> ids, std::span<float> out) {
+    uint64_t hash = 1469598103934665603u;
+    for (const int32_t id : ids) hash = (hash ^ static_cast<uint64_t>(id)) * 1099511628211u;
+    double sum = 0;
+    for (float& value : out) {
+      hash = hash * 6364136223846793005u + 1442695040888963407u;
+      value = static_cast<float>(static_cast<double>(hash >> 33) / 4294967296.0 - 0.25);
+      sum += static_cast<double>(value) * static_cast<double>(value);
+    }
+    for (float& value : out) value = static_cast<float>(static_cast<double>(value) / std::sqrt(sum));
+  }
+  void set_gate(bool closed) {
+    const std::lock_guard lock(mutex_);
+    closed_ = closed;
+    changed_.notify_all();
+  }
+
+  FakeTokenizer tokenizer_;
+  EmbeddingSpace space_{"fake", "fake", kDimensions};
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int waiting_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace edge_infer::testing

@@ -62,8 +62,8 @@ class Builder {
   }
 
  private:
-  // Whether no step changes these characters. The planes above the first two hold ideographs, private use and a few
-  // controls: nothing that has case.
+  // Whether no step changes these characters. The planes above the first two hold ideographs, private use and
+  // a few controls: nothing that has case.
   static bool is_plain(uint32_t first, uint32_t last) {
     return first >= 0x20000 && !unicode::intersects(unicode::kControl, first, last) &&
            !unicode::intersects(unicode::kChinese, first, last) &&

@@ -33,8 +33,8 @@ int decompose(uint32_t code, bool compatible, uint32_t* out) {
   return static_cast<int>(n);
 }
 
-// Sorts each run of combining marks by class; equal classes keep their order. The places that the run takes in the
-// input keep their order too: only the characters move.
+// Sorts each run of combining marks by class; equal classes keep their order. The places that the run takes
+// in the input keep their order too: only the characters move.
 void order_marks(CodeText& text) {
   std::vector<uint32_t> run;
   for (size_t i = 0; i < text.size();) {
@@ -43,7 +43,8 @@ void order_marks(CodeText& text) {
       continue;
     }
     run.clear();
-    for (size_t end = i; end < text.size() && combining_class(text[end].code) != 0; ++end) run.push_back(text[end].code);
+    for (size_t end = i; end < text.size() && combining_class(text[end].code) != 0; ++end)
+      run.push_back(text[end].code);
     if (run.size() > 1)
       std::ranges::stable_sort(run, {}, [](uint32_t code) { return combining_class(code); });
     for (const uint32_t code : run) text[i++].code = code;

@@ -49,7 +49,10 @@ class Builder {
     std::map<std::vector<uint32_t>, uint16_t> known;
     std::vector<uint32_t> block(CharTable::kBlock);
     for (uint32_t b = 0; b < kBlocks; ++b) {
-      for (uint32_t i = 0; i < CharTable::kBlock; ++i) block[i] = entry(b * CharTable::kBlock + i).bits;
+      const uint32_t first = b * CharTable::kBlock;
+      const bool plain = is_plain(first, first + CharTable::kBlock - 1);
+      for (uint32_t i = 0; i < CharTable::kBlock; ++i)
+        block[i] = plain ? make(CharKind::kSelf).bits : entry(first + i).bits;
       const auto [found, added] = known.try_emplace(block, static_cast<uint16_t>(known.size()));
       if (added)
         for (const uint32_t bits : block) out_.entries.push_back({bits});
@@ -59,14 +62,18 @@ class Builder {
   }
 
  private:
+  // Whether no step changes these characters. The planes above the first two hold ideographs, private use and a few
+  // controls: nothing that has case.
+  static bool is_plain(uint32_t first, uint32_t last) {
+    return first >= 0x20000 && !unicode::intersects(unicode::kControl, first, last) &&
+           !unicode::intersects(unicode::kChinese, first, last) &&
+           !unicode::intersects(unicode::kCompatibleDecomposition, first, last) &&
+           !unicode::intersects(unicode::kMark, first, last) &&
+           !unicode::intersects(unicode::kNonspacingMark, first, last);
+  }
+
   CharEntry entry(uint32_t code) {
     if (code >= 0xd800 && code < 0xe000) return make(CharKind::kGeneral);  // cannot come out of UTF-8
-    // The planes above the first two hold ideographs, private use and a few controls: nothing that has case.
-    if (code >= 0x20000 && !unicode::contains(unicode::kControl, code) &&
-        !unicode::contains(unicode::kChinese, code) &&
-        !unicode::contains(unicode::kCompatibleDecomposition, code) &&
-        !unicode::contains(unicode::kMark, code) && !unicode::contains(unicode::kNonspacingMark, code))
-      return make(CharKind::kSelf);
     text_.assign(1, {code, 0, 1});
     apply_normalizers(steps_, text_);
     return classify(code);

@@ -85,8 +85,8 @@ Result<AddedToken> read_added_token(const JsonObject& object) {
   EDGE_INFER_ASSIGN(token.single_word, object.boolean_or("single_word", false));
   EDGE_INFER_ASSIGN(token.lstrip, object.boolean_or("lstrip", false));
   EDGE_INFER_ASSIGN(token.rstrip, object.boolean_or("rstrip", false));
-  EDGE_INFER_ASSIGN(const bool special, object.boolean_or("special", false));
-  EDGE_INFER_ASSIGN(token.normalized, object.boolean_or("normalized", !special));
+  EDGE_INFER_ASSIGN(token.special, object.boolean_or("special", false));
+  EDGE_INFER_ASSIGN(token.normalized, object.boolean_or("normalized", !token.special));
   return token;
 }
 
@@ -96,6 +96,29 @@ bool normalizes_to_nothing(const AddedToken& token, const std::vector<Normalizer
   unicode::decode_all(token.content, 0, text);
   apply_normalizers(steps, text);
   return text.empty();
+}
+
+// As the reference implementation keeps them: of tokens with one content the last, special tokens first; where several
+// have one id, the last one's options hold for all.
+void settle(std::vector<AddedToken>& tokens) {
+  std::unordered_map<std::string_view, size_t> last;
+  std::unordered_map<int32_t, size_t> last_of_id;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    last[tokens[i].content] = i;
+    last_of_id[tokens[i].id] = i;
+  }
+  std::vector<AddedToken> out;
+  for (const bool special : {true, false}) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i].special != special || last[tokens[i].content] != i) continue;
+      const AddedToken& options = tokens[last_of_id[tokens[i].id]];
+      out.push_back(tokens[i]);
+      out.back().single_word = options.single_word;
+      out.back().lstrip = options.lstrip;
+      out.back().rstrip = options.rstrip;
+    }
+  }
+  tokens.swap(out);
 }
 
 Status read_added_tokens(const JsonObject& root, IdSource* ids, TokenizerDefinition& definition) {
@@ -120,6 +143,7 @@ Status read_added_tokens(const JsonObject& root, IdSource* ids, TokenizerDefinit
     }
     definition.added_tokens.push_back(std::move(token));
   }
+  settle(definition.added_tokens);
   return {};
 }
 
@@ -253,6 +277,7 @@ std::string make_skeleton(const JsonObject& root, const TokenizerDefinition& def
                      {"single_word", token.single_word},
                      {"lstrip", token.lstrip},
                      {"rstrip", token.rstrip},
+                     {"special", token.special},
                      {"normalized", token.normalized}});
   out[kSkeletonMember] = {{"unknown_id", definition.unknown_id},
                           {"vocabulary_size", definition.vocabulary_size}};

@@ -55,7 +55,7 @@ struct PreTokenizerStep {
 struct AddedToken {
   std::string content;
   int32_t id = 0;
-  bool single_word = false, lstrip = false, rstrip = false, normalized = true;
+  bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
 };
 
 struct VocabularyEntry {

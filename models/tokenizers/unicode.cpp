@@ -33,21 +33,20 @@ int decompose(uint32_t code, bool compatible, uint32_t* out) {
   return static_cast<int>(n);
 }
 
-// Sorts each run of combining marks by class; equal classes keep their order.
+// Sorts each run of combining marks by class; equal classes keep their order. The places that the run takes in the
+// input keep their order too: only the characters move.
 void order_marks(CodeText& text) {
+  std::vector<uint32_t> run;
   for (size_t i = 0; i < text.size();) {
     if (combining_class(text[i].code) == 0) {
       ++i;
       continue;
     }
-    size_t end = i + 1;
-    while (end < text.size() && combining_class(text[end].code) != 0) ++end;
-    if (end - i > 1)
-      std::stable_sort(text.begin() + static_cast<ptrdiff_t>(i), text.begin() + static_cast<ptrdiff_t>(end),
-                       [](const CodeChar& a, const CodeChar& b) {
-                         return combining_class(a.code) < combining_class(b.code);
-                       });
-    i = end;
+    run.clear();
+    for (size_t end = i; end < text.size() && combining_class(text[end].code) != 0; ++end) run.push_back(text[end].code);
+    if (run.size() > 1)
+      std::ranges::stable_sort(run, {}, [](uint32_t code) { return combining_class(code); });
+    for (const uint32_t code : run) text[i++].code = code;
   }
 }
 
@@ -175,6 +174,11 @@ bool is_case_ignorable(uint32_t code) {
 bool contains(std::span<const CodeRange> ranges, uint32_t code) {
   const auto range = std::ranges::lower_bound(ranges, code, {}, &CodeRange::last);
   return range != ranges.end() && range->first <= code;
+}
+
+bool intersects(std::span<const CodeRange> ranges, uint32_t first, uint32_t last) {
+  const auto range = std::ranges::lower_bound(ranges, first, {}, &CodeRange::last);
+  return range != ranges.end() && range->first <= last;
 }
 
 bool is_white_space(uint32_t code) {

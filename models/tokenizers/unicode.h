@@ -38,6 +38,8 @@ int encode(uint32_t code, char* out);
 void append_utf8(uint32_t code, std::string& out);
 
 bool contains(std::span<const CodeRange> ranges, uint32_t code);
+// Whether any code of [first, last] is in the ranges.
+bool intersects(std::span<const CodeRange> ranges, uint32_t first, uint32_t last);
 bool is_white_space(uint32_t code);
 bool is_punctuation(uint32_t code);
 // Whether the canonical ordering of a normal form may move this character.

@@ -6,7 +6,9 @@
 namespace edge_infer {
 namespace {
 
-double megabytes(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+double megabytes(uint64_t bytes) {
+  return static_cast<double>(bytes) / 1e6;
+}
 
 }  // namespace
 
@@ -31,18 +33,20 @@ void ProgressBar::file_bytes(uint64_t done_bytes) {
 
 void ProgressBar::draw(uint64_t done_bytes) {
   const double seconds = std::chrono::duration<double>(drawn_ - begin_).count();
-  const double rate = megabytes(done_bytes - std::min(done_bytes, resumed_)) / std::max(seconds, 1e-3);  // MB/s
+  const double rate =
+      megabytes(done_bytes - std::min(done_bytes, resumed_)) / std::max(seconds, 1e-3);  // MB/s
   if (total_ == 0) {
     fmt::print(stderr, "\r{}  {:.1f} MB  {:.1f} MB/s\x1b[K", file_, megabytes(done_bytes), rate);
     return;
   }
   const double left = rate > 0 ? megabytes(total_ - std::min(total_, done_bytes)) / rate : 0;
-  fmt::print(stderr, "\r{}  {:.1f} of {:.1f} MB  {} %  {:.1f} MB/s  {:.0f} s left\x1b[K", file_, megabytes(done_bytes),
-             megabytes(total_), done_bytes * 100 / total_, rate, left);
+  fmt::print(stderr, "\r{}  {:.1f} of {:.1f} MB  {} %  {:.1f} MB/s  {:.0f} s left\x1b[K", file_,
+             megabytes(done_bytes), megabytes(total_), done_bytes * 100 / total_, rate, left);
 }
 
 void ProgressBar::file_end(const std::string& file, uint64_t bytes) {
-  fmt::print(stderr, "{}{}  {:.1f} MB{}\n", terminal_ ? "\r" : "", file, megabytes(bytes), terminal_ ? "\x1b[K" : "");
+  fmt::print(stderr, "{}{}  {:.1f} MB{}\n", terminal_ ? "\r" : "", file, megabytes(bytes),
+             terminal_ ? "\x1b[K" : "");
 }
 
 }  // namespace edge_infer

@@ -1,5 +1,6 @@
-// A deterministic embedder without a model: a token a byte, a vector that depends on the ids of its text alone.
-// It counts its calls, can be held at a gate, and fails on ids that the server should never have let in.
+// A deterministic embedder without a model: a token a byte, a vector that depends on the ids of its text
+// alone. It counts its calls, can be held at a gate, and fails on ids that the server should never have let
+// in.
 #pragma once
 
 #include <atomic>

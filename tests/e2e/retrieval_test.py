@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Retrieval quality of `edge-infer index` and `search` on real documents with the real model.
 
-  retrieval_test.py manual BIN MODEL CACHE      300 Debian manual pages: nDCG@10 of vector >= 0.78, of hybrid >= 0.80
-  retrieval_test.py documents BIN MODEL CACHE   44 documents: 14 of 14 documents and >= 12 passages in the first 5
+  retrieval_test.py manual      300 Debian manual pages: nDCG@10 of vector >= 0.78, of hybrid >= 0.80
+  retrieval_test.py documents   44 documents: 14 of 14 documents and >= 12 passages in the first 5
 
-The documents are fetched from Debian packages into CACHE once (network, apt-get, dpkg, man-db). Exit codes: 0 passed,
-1 failed, 77 skipped because they cannot be fetched here. An index is kept in CACHE and brought up to date.
+$EDGE_INFER_BIN is the folder of the programs, $EDGE_INFER_TEST_MODEL the model's. The documents are fetched from Debian
+packages into .cache/retrieval once (network, apt-get, dpkg, man-db). An index stays there and is brought up to date by
+the next run. Exit codes: 0 passed, 1 failed, 77 skipped: no model, or the documents cannot be fetched here.
 """
 import json
 import lzma
@@ -106,13 +107,15 @@ def documents(binary, model, cache):
 
 
 def main():
-    if len(sys.argv) != 5:
+    if len(sys.argv) != 2 or sys.argv[1] not in ("manual", "documents"):
         sys.exit(__doc__)
-    what, binary, model, cache = sys.argv[1], sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4])
+    model = os.environ.get("EDGE_INFER_TEST_MODEL")
     if not model:
         skip("$EDGE_INFER_TEST_MODEL is not set")
+    binary = pathlib.Path(os.environ["EDGE_INFER_BIN"]) / "edge-infer"
+    cache = pathlib.Path(__file__).resolve().parents[2] / ".cache" / "retrieval"
     cache.mkdir(parents=True, exist_ok=True)
-    sys.exit(0 if {"manual": manual, "documents": documents}[what](binary, model, cache) else 1)
+    sys.exit(0 if {"manual": manual, "documents": documents}[sys.argv[1]](binary, model, cache) else 1)
 
 
 main()

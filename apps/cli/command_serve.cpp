@@ -46,9 +46,11 @@ int serve(ServeArguments arguments) {
   if (!embedder) return report_error(embedder.error());
   ServerOptions& options = arguments.server;
   options.service.model_name = served_name(arguments.model);
-  // Small enough that a request which comes during a forward waits little, large enough for full speed.
-  constexpr int64_t kBatchTokens = 2048;
-  options.service.batching.batch_tokens = std::min((*embedder)->max_batch_tokens(), kBatchTokens);
+  // Small enough that a request which comes during a forward waits little, large enough to keep every worker
+  // busy.
+  constexpr int64_t kTokensPerWorker = 1024;
+  options.service.batching.batch_tokens =
+      std::clamp(kTokensPerWorker * worker_budget(), 2 * kTokensPerWorker, (*embedder)->max_batch_tokens());
   options.service.workers = std::clamp(worker_budget(), 1, 8);
   const auto server = Server::start(**embedder, options);
   if (!server) return report_error(server.error());

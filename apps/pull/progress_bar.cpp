@@ -10,10 +10,15 @@ double megabytes(uint64_t bytes) {
   return static_cast<double>(bytes) / 1e6;
 }
 
+std::string size_text(uint64_t bytes) {
+  return bytes < 1'000'000 ? fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3)
+                           : fmt::format("{:.1f} MB", megabytes(bytes));
+}
+
 }  // namespace
 
 void ProgressBar::start(const std::string& name, size_t files, uint64_t total_bytes) {
-  fmt::print(stderr, "{}: {} files, {:.1f} MB\n", name, files, megabytes(total_bytes));
+  fmt::print(stderr, "{}: {} files, {}\n", name, files, size_text(total_bytes));
 }
 
 void ProgressBar::file_start(const std::string& file, uint64_t total_bytes, uint64_t resumed_bytes) {
@@ -21,7 +26,7 @@ void ProgressBar::file_start(const std::string& file, uint64_t total_bytes, uint
   total_ = total_bytes;
   resumed_ = resumed_bytes;
   begin_ = drawn_ = Clock::now();
-  if (resumed_bytes > 0) fmt::print(stderr, "{}: going on from {:.1f} MB\n", file, megabytes(resumed_bytes));
+  if (resumed_bytes > 0) fmt::print(stderr, "{}: going on from {}\n", file, size_text(resumed_bytes));
 }
 
 void ProgressBar::file_bytes(uint64_t done_bytes) {
@@ -45,7 +50,7 @@ void ProgressBar::draw(uint64_t done_bytes) {
 }
 
 void ProgressBar::file_end(const std::string& file, uint64_t bytes) {
-  fmt::print(stderr, "{}{}  {:.1f} MB{}\n", terminal_ ? "\r" : "", file, megabytes(bytes),
+  fmt::print(stderr, "{}{}  {}{}\n", terminal_ ? "\r" : "", file, size_text(bytes),
              terminal_ ? "\x1b[K" : "");
 }
 

@@ -207,6 +207,10 @@ std::optional<ApiError> Service::tokenize(Request& request) {
   const char* param = request.dialect == BodyDialect::kOpenAi ? "input" : "inputs";
   auto prompt = embedder_.prompt(request.body.prompt_name);
   if (!prompt) return ApiError{400, prompt.error().message, "prompt_name", "invalid_value"};
+  // A model may be unable to take a prompt; its embedder says so for no texts at all.
+  if (!prompt->empty())
+    if (const auto able = embedder_.embed({}, *prompt); !able)
+      return ApiError{400, able.error().message, "prompt_name", "unsupported_prompt"};
   const auto limit = static_cast<size_t>(embedder_.max_length());
   Encoding encoding;
   std::string text;

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -333,6 +335,28 @@ TEST_F(Pull, the_token_goes_to_the_endpoint) {
   options_.token = "hf_secret";
   ASSERT_TRUE(pull("owner/header-sum"));
   EXPECT_EQ(weight_requests("header-sum").back()["auth"], "Bearer hf_secret");
+}
+
+TEST_F(Pull, the_program_prints_the_folder_and_ends_with_0_1_or_2) {
+  const char* bin = std::getenv("EDGE_INFER_BIN");
+  if (bin == nullptr) GTEST_SKIP() << "EDGE_INFER_BIN is not set";
+  const auto run = [&](const std::string& arguments, std::string& out) {
+    const std::string command = "HF_ENDPOINT=" + hub().url() + " EDGE_INFER_MODELS='" +
+                                options_.models_dir.native() + "' '" + bin + "/edge-infer-pull' " +
+                                arguments + " 2>/dev/null";
+    FILE* pipe = ::popen(command.c_str(), "r");
+    out.clear();
+    for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+    return WEXITSTATUS(::pclose(pipe));
+  };
+  std::string out;
+  EXPECT_EQ(run("owner/plain", out), 0);
+  EXPECT_EQ(out, (options_.models_dir / "owner--plain").native() + "\n");
+  EXPECT_EQ(run("owner/nothing", out), 1);
+  EXPECT_EQ(out, "");
+  EXPECT_EQ(run("../nothing", out), 2);
+  EXPECT_EQ(run("owner/plain --endpoint http://example.com", out), 2);
+  EXPECT_EQ(run("", out), 2);
 }
 
 TEST_F(Pull, an_unwritable_models_directory_is_a_clear_error) {

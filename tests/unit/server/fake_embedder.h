@@ -48,6 +48,7 @@ class FakeEmbedder final : public Embedder {
   Result<std::string> prompt(std::string_view name) const override {
     if (name.empty()) return std::string();
     if (name == "query") return std::string("query: ");
+    if (name == "unable") return std::string("unable: ");
     return fail(ErrorCode::kNotFound, "no prompt \"{}\", the model has: query", name);
   }
   std::string role_prompt(std::string_view role) const override { return role == "query" ? "query: " : ""; }
@@ -82,6 +83,7 @@ class FakeEmbedder final : public Embedder {
   }
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
                                    std::vector<Encoding>* = nullptr) const override {
+    if (prompt_text == "unable: ") return fail(ErrorCode::kUnsupported, "the model cannot take this prompt");
     std::vector<float> out(texts.size() * kDimensions);
     Encoding encoding;
     for (size_t i = 0; i < texts.size(); ++i) {

@@ -117,6 +117,9 @@ TEST_F(Routes, tei_embed_is_always_two_dimensional) {
   const Answer unknown = client.post("/embed", R"({"inputs":"a","prompt_name":"nope"})");
   EXPECT_EQ(unknown.status, 400);
   EXPECT_EQ(parse(unknown)["error"]["param"], "prompt_name");
+  const Answer unable = client.post("/embed", R"({"inputs":"a","prompt_name":"unable"})");
+  EXPECT_EQ(unable.status, 400);
+  EXPECT_EQ(parse(unable)["error"]["code"], "unsupported_prompt");
 }
 
 TEST_F(Routes, models_are_listed_and_found_by_id) {

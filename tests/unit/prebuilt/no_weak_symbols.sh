@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Usage: no_weak_symbols.sh LIBRARY. Fails when an object of a *_isa.cpp defines a symbol that the linker may merge with
-# another object's (weak or unique), unless its name holds the namespace of its own set: code for a wider instruction set
-# could take its place.
+# another set's (weak or unique, without the set's namespace in its name): wider instructions could take its place.
 set -euo pipefail
 library=$1
 checked=0 bad=0
@@ -14,5 +13,5 @@ while IFS= read -r line; do
     *) case "$member" in *_isa.cpp.o:) echo "$member $line"; bad=1 ;; esac ;;
   esac
 done < <(nm -C --defined-only "$library" 2>/dev/null | grep -E '\.o:$|^[0-9a-f]+ [WVu] ' |
-         grep -vE 'edge_infer::(portable|avx2|avx512)::')
+  grep -vE 'edge_infer::(portable|avx2|avx512)::')
 exit "$bad"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "compiler/graph_entry_builder.h"
@@ -185,6 +186,9 @@ Status ModelEmbedder::run_pack(std::span<const std::span<const int32_t>> texts, 
     const TensorView inputs[] = {{ids.data(), DType::kI32, ids_size}, {cu.data(), DType::kI32, cu_size}};
     const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
     status = module_->run(inputs, outputs, settings_, workers);
+    if (status && !std::all_of(out.begin(), out.end(), [](float v) { return std::isfinite(v); }))
+      status = fail(ErrorCode::kCorruption, "\"{}\": the model's weights give numbers that are not finite",
+                    directory_.path().native());
   }
   const std::lock_guard lock(blocks_mutex_);
   blocks_.push_back(std::move(block));

@@ -13,7 +13,7 @@ ctest --test-dir build/release --output-on-failure -j 2
 scripts/fmt.sh --check
 scripts/build.sh asan
 ctest --test-dir build/asan --output-on-failure -j 2 -L unit
-scripts/build.sh tsan
+scripts/build.sh tsan --target tests_threads
 ctest --test-dir build/tsan --output-on-failure -j 2 -L threads
 scripts/fuzz.sh all 60
 

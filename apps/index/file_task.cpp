@@ -70,7 +70,7 @@ Status read_once(FileTask& task, const DocumentSource& source, const TokenRules&
   task.ids.clear();
   for (Chunk& chunk : source.chunk(document)) add_chunk(task, std::move(chunk), rules);
   record.status = task.passages.empty() ? FileStatus::kSkipped : FileStatus::kIndexed;
-  record.reason = task.passages.empty() ? "no text in it" : "";
+  record.reason = task.passages.empty() ? "no text in it" : document.note;
   task.outcome = FileTask::Outcome::kReplaced;
   return {};
 }

@@ -36,6 +36,7 @@ struct FileTask {
   FileRecord record;                 // what to report, and to write for kTouched and kReplaced
   std::vector<Passage> passages;     // without vectors
   std::vector<std::vector<int32_t>> ids;  // of each passage: its tokens, special ones and prompt included
+  std::vector<size_t> missing;       // passages that must be embedded
   double bytes_counted = 0;          // how much of the file's size progress has counted as done
 };
 

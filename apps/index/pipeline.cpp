@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/index/embed_batch.h"
+#include "apps/index/part.h"
 #include "apps/index/tsan.h"
 #include "runtime/base/cpu.h"
 
@@ -22,7 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Tokens of one call of the embedder: enough for its packs, few enough that Ctrl-C and the progress bar feel alive.
-constexpr int64_t kPartTokens = 4096;
+constexpr int64_t kPartTokens = 2048;
+// Files and parts on their way at a time: a worker each, and as many that are ready for the next free worker.
+constexpr int kTokensPerThread = 2;
 constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 // Records without passages (failures, new stamps) that may wait for the next transaction.
 constexpr size_t kMaxWaitingRecords = 256;
@@ -33,10 +35,13 @@ class IndexRun {
  public:
   IndexRun(IndexStore& store, const Embedder& embedder, const DocumentSource& source, const IndexOptions& options,
            IndexObserver& observer)
-      : store_(store), embedder_(embedder), source_(source), options_(options), observer_(observer) {
-    threads_ = options.threads > 0 ? options.threads : worker_budget();
-    part_tokens_ = std::min(kPartTokens, embedder.max_batch_tokens());
-    batch_tokens_ = 2 * part_tokens_ * threads_;
+      : store_(store),
+        embedder_(embedder),
+        source_(source),
+        options_(options),
+        observer_(observer),
+        threads_(options.threads > 0 ? options.threads : worker_budget()),
+        packer_(std::min(kPartTokens, embedder.max_batch_tokens())) {
     rules_ = {&embedder.tokenizer(), embedder.role_prompt("document"), embedder.max_length()};
   }
 
@@ -73,7 +78,7 @@ class IndexRun {
     }
     for (const FoundFile& found : walk_.files) {
       if (cancelled()) break;
-      auto task = std::make_unique<FileTask>();
+      auto task = std::make_shared<FileTask>();
       task->found = found;
       EDGE_INFER_ASSIGN(task->known, store_.find(found.path));
       if (settle_by_stamp(*task, source_.version)) {
@@ -96,21 +101,27 @@ class IndexRun {
     bytes_done_ += bytes;
   }
 
+  // What travels from stage to stage. Raw pointers, because oneTBB copies its items where ThreadSanitizer cannot see it.
+  struct Token {
+    std::shared_ptr<FileTask> task;  // none: the token only fetches a part
+    bool last = false;               // no file comes after it
+    Part part;
+  };
+
   void run_pipeline() {
     const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads_));
     tbb::task_arena arena(threads_);
+    using tbb::filter_mode;
     arena.execute([this] {
       tbb::parallel_pipeline(
-          static_cast<size_t>(threads_) + 2,
-          tbb::make_filter<void, FileTask*>(tbb::filter_mode::serial_in_order,
-                                            [this](tbb::flow_control& control) { return next_task(control); }) &
-              tbb::make_filter<FileTask*, FileTask*>(tbb::filter_mode::parallel,
-                                                     [this](FileTask* task) { return read(task); }) &
-              tbb::make_filter<FileTask*, Batch*>(tbb::filter_mode::serial_in_order,
-                                                  [this](FileTask* task) { return pack(task); }) &
-              tbb::make_filter<Batch*, Batch*>(tbb::filter_mode::parallel,
-                                               [this](Batch* batch) { return embed(batch); }) &
-              tbb::make_filter<Batch*, void>(tbb::filter_mode::serial_in_order, [this](Batch* batch) { store(batch); }));
+          static_cast<size_t>(kTokensPerThread * threads_),
+          tbb::make_filter<void, Token*>(filter_mode::serial_in_order,
+                                         [this](tbb::flow_control& control) { return next(control); }) &
+              tbb::make_filter<Token*, Token*>(filter_mode::parallel, [this](Token* token) { return read(token); }) &
+              tbb::make_filter<Token*, Token*>(filter_mode::serial_in_order,
+                                               [this](Token* token) { return pack(token); }) &
+              tbb::make_filter<Token*, Token*>(filter_mode::parallel, [this](Token* token) { return embed(token); }) &
+              tbb::make_filter<Token*, void>(filter_mode::serial_in_order, [this](Token* token) { store(token); }));
     });
   }
 
@@ -126,103 +137,94 @@ class IndexRun {
     }
   }
 
-  // Stage 1. After the last file comes one task without a path, on which pack() lets go of what it holds.
-  FileTask* next_task(tbb::flow_control& control) {
+  // Stage 1: files one by one; but while the packer has more than one part to give, tokens that fetch these. So a long
+  // file is embedded by all workers, and no further file is read before.
+  Token* next(tbb::flow_control& control) {
     tsan_acquire(&tasks_);
-    FileTask* task = nullptr;
-    if (!tasks_.empty() && !stopping()) {
-      task = tasks_.back().release();
-      tasks_.pop_back();
-    } else if (!ended_) {
-      ended_ = true;
-      task = new FileTask;
-    } else {
+    auto token = std::make_unique<Token>();
+    if (drained_) {
       control.stop();
+      token.reset();
+    } else if (!ended_ && (stopping() || (tasks_.empty() && backlog_ == 0))) {
+      ended_ = true;
+      token->last = true;
+    } else if (!ended_ && backlog_ == 0) {
+      token->task = std::move(tasks_.back());
+      tasks_.pop_back();
     }
     tsan_release(&tasks_);
-    tsan_release(task);
-    return task;
+    tsan_release(token.get());
+    return token.release();
   }
 
   // Stage 2, parallel.
-  FileTask* read(FileTask* task) {
-    tsan_acquire(task);
-    if (!task->found.path.empty() && !stopping()) {
-      guarded([&] { read_task(*task, source_, rules_); });
+  Token* read(Token* token) {
+    tsan_acquire(token);
+    if (token->task && !stopping()) {
+      guarded([&] { read_task(*token->task, source_, rules_); });
     }
-    tsan_release(task);
-    return task;
+    tsan_release(token);
+    return token;
   }
 
-  // Stage 3: collects files until there is work for all workers.
-  Batch* pack(FileTask* raw) {
-    tsan_acquire(raw);
-    tsan_acquire(&pending_);
-    std::unique_ptr<FileTask> task(raw);
-    auto batch = std::make_unique<Batch>();
-    const bool last = task->found.path.empty();
+  // Stage 3. A file that was read when the run is told to stop is dropped: the signal may have hit its reader, too.
+  Token* pack(Token* token) {
+    tsan_acquire(token);
+    tsan_acquire(&packer_);
     guarded([&] {
-      if (!last && !stopping()) {
-        const int64_t missing = use_known_vectors(*task);
-        (missing > 0 ? pending_ : *batch).tasks.push_back(std::move(task));
-        pending_tokens_ += missing;
+      if (stopping()) {
+        packer_.clear();
+      } else if (token->task) {
+        use_known_vectors(*token->task);
+        find_missing(*token->task);
+        packer_.add(std::move(token->task));
       }
-      if (last || pending_tokens_ >= batch_tokens_) {
-        for (auto& waiting : pending_.tasks) batch->tasks.push_back(std::move(waiting));
-        pending_.tasks.clear();
-        pending_tokens_ = 0;
-      }
+      token->task.reset();
+      flushing_ |= token->last;
+      token->part = packer_.take(flushing_);
     });
-    tsan_release(&pending_);
-    tsan_release(batch.get());
-    return batch.release();
+    backlog_ = packer_.backlog();
+    if (flushing_ && (packer_.empty() || stopping())) drained_ = true;
+    tsan_release(&packer_);
+    tsan_release(token);
+    return token;
   }
 
-  // The tokens of passages whose vector the index does not hold.
-  int64_t use_known_vectors(FileTask& task) {
-    int64_t missing = 0;
+  void use_known_vectors(FileTask& task) {
     for (Passage& passage : task.passages) {
       auto vector = known_vectors_->find_vector(passage.hash);
-      if (!vector) {
-        set_error(vector.error());
-        return 0;
-      }
-      if (*vector)
-        passage.vector = std::move(**vector);
-      else
-        missing += passage.tokens;
+      if (!vector) return set_error(vector.error());
+      if (*vector) passage.vector = std::move(**vector);
     }
-    return missing;
   }
 
-  // Stage 4, parallel, and parallel inside.
-  Batch* embed(Batch* batch) {
-    tsan_acquire(batch);
+  // Stage 4, parallel.
+  Token* embed(Token* token) {
+    tsan_acquire(token);
     guarded([&] {
-      if (stopping()) return;
-      const auto progress = [this](FileTask& task, int64_t passages, int64_t tokens) {
-        const std::lock_guard lock(mutex_);
-        embedded_chunks_ += passages;
-        summary_.tokens += tokens;
-        count_bytes(task, weight(task) * static_cast<double>(passages) / static_cast<double>(task.passages.size()));
-        report_progress_locked(false);
-      };
-      const Status status = embed_batch(*batch, embedder_, part_tokens_, [this] { return stopping(); }, progress);
-      if (!status) set_error(status.error());
+      if (stopping() || token->part.passages.empty()) return;
+      if (const Status status = embed_part(token->part, embedder_); !status) return set_error(status.error());
+      const std::lock_guard lock(mutex_);
+      for (const PassageOfTask& p : token->part.passages) {
+        ++embedded_chunks_;
+        summary_.tokens += p.task->passages[p.passage].tokens;
+        count_bytes(*p.task, weight(*p.task) / static_cast<double>(p.task->missing.size()));
+      }
+      report_progress_locked(false);
     });
-    tsan_release(batch);
-    return batch;
+    tsan_release(token);
+    return token;
   }
 
-  // Stage 5: one transaction for the batch's documents and the records that wait.
-  void store(Batch* raw) {
+  // Stage 5: one transaction for the files that the part finishes and the records that wait.
+  void store(Token* raw) {
     tsan_acquire(raw);
     tsan_acquire(&waiting_);
+    const std::unique_ptr<Token> token(raw);
     guarded([&] {
-      const std::unique_ptr<Batch> batch(raw);
       bool documents = false;
-      for (auto& task : batch->tasks) {
-        if (failed_ || !is_embedded(*task)) continue;
+      for (auto& task : token->part.finished) {
+        if (failed_ || !complete(*task)) continue;
         documents |= !task->passages.empty();
         waiting_.push_back(std::move(task));
       }
@@ -342,8 +344,7 @@ class IndexRun {
   const DocumentSource& source_;
   const IndexOptions& options_;
   IndexObserver& observer_;
-  int threads_ = 1;
-  int64_t part_tokens_ = 0, batch_tokens_ = 0;
+  const int threads_;
   TokenRules rules_;
   const std::atomic<bool> never_{false};
   const Clock::time_point start_ = Clock::now();
@@ -352,14 +353,17 @@ class IndexRun {
   double bytes_total_ = 0;
 
   // Stage 1.
-  std::vector<std::unique_ptr<FileTask>> tasks_;
+  std::vector<std::shared_ptr<FileTask>> tasks_;
   bool ended_ = false;
   // Stage 3.
   std::unique_ptr<IndexStore> known_vectors_;
-  Batch pending_;
-  int64_t pending_tokens_ = 0;
+  PartPacker packer_;
+  bool flushing_ = false;
+  // Told by stage 3 to stage 1.
+  std::atomic<int64_t> backlog_{0};
+  std::atomic<bool> drained_{false};
   // Stage 5.
-  std::vector<std::unique_ptr<FileTask>> waiting_;
+  std::vector<std::shared_ptr<FileTask>> waiting_;
 
   std::mutex mutex_;  // what follows, and the observer
   std::optional<Error> error_;

@@ -26,7 +26,7 @@ const char* file_event_name(FileEventStatus status);  // "indexed", ...
 struct FileEvent {
   std::string path;  // bytes as the system has them
   FileEventStatus status = FileEventStatus::kIndexed;
-  std::string reason;  // of kFailed and kSkipped
+  std::string reason;  // of kFailed and kSkipped; of an indexed file what a user should know of its reading
   int64_t chunks = 0;  // passages that the index holds of the file, as far as this run wrote or kept them
 };
 
@@ -57,8 +57,7 @@ class IndexObserver {
 
 // Files that cannot be read are events, not errors. Errors: what ends the run (store full or damaged, a model that
 // fails); documents stored before stay. `embedder` should take one worker a call: the pipeline calls it from as many
-// threads as it may use. At most threads + 2 files are in memory at a time, with passages of about
-// threads x max_batch_tokens() tokens.
+// threads as it may use. At most 2 x threads files are in memory at a time.
 Result<IndexSummary> index_files(IndexStore& store, const Embedder& embedder, const DocumentSource& source,
                                  const IndexOptions& options, IndexObserver& observer);
 

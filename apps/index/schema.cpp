@@ -19,7 +19,7 @@ struct Object {
 constexpr Object kObjects[] = {
     {"space",
      "CREATE TABLE space(id INTEGER PRIMARY KEY CHECK(id = 1), model TEXT NOT NULL, fingerprint TEXT NOT NULL, "
-     "dimensions INTEGER NOT NULL) STRICT"},
+     "dimensions INTEGER NOT NULL, generation INTEGER NOT NULL) STRICT"},
     {"file",
      "CREATE TABLE file(id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, device INTEGER NOT NULL, "
      "inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, "
@@ -149,7 +149,8 @@ Status adopt_space(const Database& database, const EmbeddingSpace& space) {
     return move.bind(0, space.model).run();
   }
   EDGE_INFER_ASSIGN(Statement insert,
-                    database.prepare("INSERT INTO space(id, model, fingerprint, dimensions) VALUES(1, ?, ?, ?)"));
+                    database.prepare("INSERT INTO space(id, model, fingerprint, dimensions, generation) "
+                                                      "VALUES(1, ?, ?, ?, 0)"));
   return insert.bind(0, space.model).bind(1, space.fingerprint).bind(2, space.dimensions).run();
 }
 

@@ -7,6 +7,7 @@
 #include "apps/index/fusion.h"
 #include "apps/index/scan.h"
 #include "apps/index/text_query.h"
+#include "runtime/base/cpu.h"
 
 namespace edge_infer {
 namespace {
@@ -15,10 +16,16 @@ namespace {
 constexpr int64_t kMinCandidates = 200;
 // Passages of one file shown before those of other files had their turn.
 constexpr size_t kPerFile = 2;
+// The scan is bound by memory: more threads than this add nothing, and a small share is not worth a thread.
+constexpr int64_t kMaxScanThreads = 4;
+constexpr int64_t kBlocksPerThread = 64;
 
 std::string bytes_of(std::span<const std::byte> blob) {
   return {reinterpret_cast<const char*>(blob.data()), blob.size()};
 }
+
+// Pages are read where the system's cache holds them, without a copy into SQLite's.
+Status map_pages(const Database& database) { return database.run("PRAGMA mmap_size = 8589934592"); }
 
 // A read transaction: all statements of a search see one state.
 class Snapshot {
@@ -38,7 +45,8 @@ class Snapshot {
   const Database* database_;
 };
 
-Result<std::vector<Candidate>> rank_by_vector(const Database& db, std::span<const float> vector, int64_t count) {
+Result<std::vector<Candidate>> rank_by_vector(const Database& db, std::span<const std::unique_ptr<Database>> helpers,
+                                              std::span<const float> vector, int64_t count) {
   double norm = 0;
   for (const float x : vector) norm += double{x} * double{x};
   norm = std::sqrt(norm);
@@ -46,7 +54,7 @@ Result<std::vector<Candidate>> rank_by_vector(const Database& db, std::span<cons
     return fail(ErrorCode::kInvalidArgument, "the query's vector has length {}, expected a positive number", norm);
   std::vector<float> unit(vector.begin(), vector.end());
   for (float& x : unit) x = static_cast<float>(x / norm);
-  EDGE_INFER_ASSIGN(const std::vector<ScoredSlot> slots, scan_vectors(db, unit, static_cast<size_t>(count)));
+  EDGE_INFER_ASSIGN(const std::vector<ScoredSlot> slots, scan_vectors(db, unit, static_cast<size_t>(count), helpers));
   EDGE_INFER_ASSIGN(Statement passages,
                     db.prepare("SELECT chunk.id, file.path, chunk.ordinal FROM vector JOIN chunk ON chunk.vector = "
                                "vector.id JOIN file ON file.id = chunk.file WHERE vector.slot = ?"));
@@ -141,7 +149,14 @@ std::optional<SearchMode> parse_search_mode(std::string_view name) {
 Result<Searcher> Searcher::open(const std::filesystem::path& path) {
   Searcher searcher;
   EDGE_INFER_ASSIGN(searcher.database_, open_index(path, OpenMode::kReadOnly));
-  EDGE_INFER_RETURN_IF_ERROR(searcher.database_->run("PRAGMA mmap_size = 8589934592"));
+  EDGE_INFER_RETURN_IF_ERROR(map_pages(*searcher.database_));
+  EDGE_INFER_ASSIGN(const int64_t blocks, searcher.database_->integer("SELECT count(*) FROM block"));
+  const auto threads = std::min<int64_t>({worker_budget(), kMaxScanThreads, blocks / kBlocksPerThread});
+  for (int64_t i = 1; i < threads; ++i) {
+    EDGE_INFER_ASSIGN(auto helper, open_index(path, OpenMode::kReadOnly));
+    EDGE_INFER_RETURN_IF_ERROR(map_pages(*helper));
+    searcher.helpers_.push_back(std::move(helper));
+  }
   EDGE_INFER_ASSIGN(searcher.space_, read_space(*searcher.database_));
   return searcher;
 }
@@ -159,7 +174,7 @@ Result<std::vector<SearchHit>> Searcher::search(std::string_view query, std::spa
   EDGE_INFER_ASSIGN(const Snapshot snapshot, Snapshot::begin(*database_));
   std::vector<Candidate> vectors, words;
   if (by_vector) {
-    EDGE_INFER_ASSIGN(vectors, rank_by_vector(*database_, vector, count));
+    EDGE_INFER_ASSIGN(vectors, rank_by_vector(*database_, helpers_, vector, count));
   }
   if (by_text) {
     EDGE_INFER_ASSIGN(words, rank_by_text(*database_, query, count));

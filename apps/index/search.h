@@ -53,6 +53,7 @@ class Searcher {
 
  private:
   std::unique_ptr<Database> database_;
+  std::vector<std::unique_ptr<Database>> helpers_;  // for the vector scan of a large index
   std::optional<EmbeddingSpace> space_;
 };
 

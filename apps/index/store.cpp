@@ -35,7 +35,7 @@ struct IndexStore::Statements {
   Statement find_file, paths_below, insert_file, update_file, delete_file;
   Statement find_vector, insert_vector, reference_vector, vectors_of_file, unreference_vector, delete_vector;
   Statement forget_words, delete_chunks, insert_chunk, insert_words;
-  Statement vector_at_slot, move_vector;
+  Statement vector_at_slot, move_vector, count_generation;
 
   static Result<std::unique_ptr<Statements>> prepare(const Database& db) {
     auto s = std::make_unique<Statements>();
@@ -67,6 +67,7 @@ struct IndexStore::Statements {
         {&s->insert_words, "INSERT INTO chunk_fts(rowid, heading, text, cjk) VALUES(?, ?, ?, ?)"},
         {&s->vector_at_slot, "SELECT id FROM vector WHERE slot = ?"},
         {&s->move_vector, "UPDATE vector SET slot = ? WHERE id = ?"},
+        {&s->count_generation, "UPDATE space SET generation = generation + 1"},
     };
     for (const auto& [statement, sql] : all) {
       EDGE_INFER_ASSIGN(*statement, db.prepare(sql));
@@ -101,6 +102,7 @@ Status IndexStore::begin() {
 
 Status IndexStore::commit() {
   Status flushed = blocks_->flush();
+  if (flushed) flushed = s_->count_generation.run();
   if (flushed) flushed = transaction_->commit();
   rollback();
   return flushed;

@@ -27,7 +27,7 @@ struct FileRecord {
   FileStamp stamp;   // all zero: unknown, so the next run reads the file again
   ContentHash hash{};
   FileStatus status = FileStatus::kIndexed;
-  std::string reason;   // why it failed or was skipped
+  std::string reason;   // why it failed or was skipped; of an indexed file Document::note
   std::string format;   // Document::format
   std::string title;
   std::string made_by;  // version of reader, chunker and their options; another one means: read again

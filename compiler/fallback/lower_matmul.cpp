@@ -16,11 +16,11 @@ struct Matrices {
 // ns for `flops` multiply-adds of the prebuilt GEMM on one core, roughly.
 SymInt product_cost(const SymInt& flops) { return max(floordiv(flops, 32), 1); }
 
-// The value as matrices in f32; a vector becomes a row (left operand) or a column (right operand).
-Matrices matrices(Lowering& l, ValueId v, bool left) {
+// The value as matrices of `dtype`; a vector becomes a row (left operand) or a column (right operand).
+Matrices matrices(Lowering& l, ValueId v, bool left, DType dtype = DType::kF32) {
   const TensorType& t = l.type(v);
   Matrices m;
-  m.buffer = l.in_dtype(v, DType::kF32);
+  m.buffer = l.in_dtype(v, dtype);
   if (t.rank() == 1) {
     m.rows = left ? SymInt(1) : t.sizes[0];
     m.columns = left ? t.sizes[0] : SymInt(1);
@@ -42,9 +42,10 @@ std::vector<SymInt> batch_strides(const Matrices& m, const std::vector<SymInt>& 
   return strides;
 }
 
-// target (dense f32 [batch, M, N]) = a b.
-void emit_product(Lowering& l, int32_t target, const Matrices& a, const Matrices& b, const std::vector<SymInt>& batch) {
-  Emit call{.kernel = "aten.matmul.f32", .buffers = {target, a.buffer, b.buffer}};
+// target (dense [batch, M, N] of `dtype`) = a b.
+void emit_product(Lowering& l, int32_t target, const Matrices& a, const Matrices& b, const std::vector<SymInt>& batch,
+                  DType dtype = DType::kF32) {
+  Emit call{.kernel = fmt::format("aten.matmul.{}", dtype_name(dtype)), .buffers = {target, a.buffer, b.buffer}};
   call.integers = {static_cast<int64_t>(batch.size())};
   append(call.integers, batch);
   append(call.integers, batch_strides(a, batch));
@@ -76,12 +77,13 @@ void finish_f32(Lowering& l, const Node& node, int32_t computed) {
 }
 
 Status lower_matmul(Lowering& l, const Node& node) {
-  if (!is_floating(l.output_type(node).dtype)) return l.unsupported(node, "a product of integers");
-  if (l.output_type(node).dtype == DType::kF64) return l.unsupported(node, "a product in f64");
-  const Matrices a = matrices(l, node.inputs[0], true), b = matrices(l, node.inputs[1], false);
-  const int32_t target = f32_result(l, node);
-  emit_product(l, target, a, b, broadcast(a.batch, b.batch));
-  finish_f32(l, node, target);
+  const TensorType& out = l.output_type(node);
+  const DType dtype = compute_dtype(out.dtype);
+  if (dtype == DType::kBool) return l.unsupported(node, "a product of bools");
+  const Matrices a = matrices(l, node.inputs[0], true, dtype), b = matrices(l, node.inputs[1], false, dtype);
+  const int32_t target = out.dtype == dtype ? l.result(node.outputs[0]) : l.temp(dtype, out.sizes);
+  emit_product(l, target, a, b, broadcast(a.batch, b.batch), dtype);
+  if (out.dtype != dtype) l.cast(target, dtype, l.result(node.outputs[0]), out.dtype, out.sizes);
   return {};
 }
 

@@ -192,24 +192,38 @@ Status lower_cast(Lowering& l, const Node& node) {
   return {};
 }
 
+// The attribute as aten.full's kernel of `dtype` takes it.
 SymInt scalar_bits(const Attribute& value, DType dtype) {
   if (is_floating(dtype)) return double_bits(as_double(value));
+  if (dtype == DType::kBool) return as_double(value) != 0 ? 1 : 0;
   if (const auto* i = std::get_if<int64_t>(&value)) return *i;
-  return static_cast<int64_t>(as_double(value));
+  constexpr double kLimit = 0x1p63;
+  const double x = as_double(value);
+  if (x != x) return 0;
+  return x >= kLimit ? INT64_MAX : x <= -kLimit ? INT64_MIN : static_cast<int64_t>(x);
 }
 
-Status lower_fill(Lowering& l, const Node& node) {
+Status lower_full(Lowering& l, const Node& node) {
   const TensorType& out = l.output_type(node);
-  const bool is_full = node.op->name == "aten.full";
-  Emit call{.kernel = fmt::format("{}.{}", node.op->name, dtype_name(out.dtype)), .buffers = {l.result(node.outputs[0])}};
-  if (is_full) {
-    call.integers = {scalar_bits(attribute(node, "value"), out.dtype)};
-  } else {
-    call.integers = {scalar_bits(attribute(node, "start"), out.dtype), scalar_bits(attribute(node, "step"), out.dtype)};
-  }
-  call.rows = product(out.sizes);
-  call.row_grain = 64;
-  l.emit(std::move(call));
+  l.emit({.kernel = fmt::format("aten.full.{}", dtype_name(out.dtype)),
+          .buffers = {l.result(node.outputs[0])},
+          .integers = {scalar_bits(attribute(node, "fill_value"), out.dtype)},
+          .rows = product(out.sizes),
+          .row_grain = 64});
+  return {};
+}
+
+// Start and step are integers of any size symbol: the range is made in i64 and cast.
+Status lower_arange(Lowering& l, const Node& node) {
+  const TensorType& out = l.output_type(node);
+  const bool direct = out.dtype == DType::kI64;
+  const int32_t target = direct ? l.result(node.outputs[0]) : l.temp(DType::kI64, out.sizes);
+  l.emit({.kernel = "aten.arange.i64",
+          .buffers = {target},
+          .integers = {attribute_as<SymInt>(node, "start"), attribute_as<int64_t>(node, "step")},
+          .rows = product(out.sizes),
+          .row_grain = 64});
+  if (!direct) l.cast(target, DType::kI64, l.result(node.outputs[0]), out.dtype, out.sizes);
   return {};
 }
 
@@ -220,7 +234,8 @@ LowerFn find_pointwise(std::string_view op) {
   for (const std::string_view name : kScalarOps)
     if (name == op) return lower_scalar;
   if (op == "aten._to_copy") return lower_cast;
-  if (op == "aten.full" || op == "aten.arange") return lower_fill;
+  if (op == "aten.full") return lower_full;
+  if (op == "aten.arange") return lower_arange;
   return nullptr;
 }
 

@@ -54,6 +54,14 @@ bool is_i64(const Lowering& l, const Node& node, size_t i) { return l.input_type
 Status lower_embedding(Lowering& l, const Node& node) {
   const TensorType& table = l.input_type(node, 0);
   const TensorType& ids = l.input_type(node, 1);
+  if (dtype_size(table.dtype) == 1 || table.dtype == DType::kI16) {
+    // No table of these types is hot: rows by their bytes.
+    l.emit({.kernel = fmt::format("aten.index_select.b{}", dtype_size(table.dtype)),
+            .buffers = {l.result(node.outputs[0]), l.buffer(node.inputs[0]), l.buffer(node.inputs[1])},
+            .integers = {1, table.sizes[0], product(ids.sizes), table.sizes[1], is_i64(l, node, 1) ? 1 : 0},
+            .rows = product(ids.sizes)});
+    return {};
+  }
   Emit call{.kernel = fmt::format("aten.embedding.{}", dtype_name(table.dtype)),
             .buffers = {l.result(node.outputs[0]), l.buffer(node.inputs[0]), l.buffer(node.inputs[1])},
             .integers = {table.sizes[1], table.sizes[0], is_i64(l, node, 1) ? 1 : 0},
@@ -110,6 +118,7 @@ Status lower_varlen_attention(Lowering& l, const Node& node) {
   const int64_t heads = attribute_as<int64_t>(node, "heads"), kv_heads = attribute_as<int64_t>(node, "kv_heads");
   const TensorType& q = l.input_type(node, 0);
   const auto width = q.sizes[1].constant();
+  if (q.dtype == DType::kF64) return l.unsupported(node, "f64");
   if (!width || heads < 1 || *width % heads != 0) return l.unsupported(node, "a head size that is not a number");
   const int64_t dim = *width / heads;
   const SymInt q_stride = q.sizes[1], kv_stride = l.input_type(node, 1).sizes[1];
@@ -135,6 +144,7 @@ Status lower_segment_pool(Lowering& l, const Node& node) {
   while (index < 7 && kModes[index] != mode) ++index;
   if (index == 7) return l.unsupported(node, "pooling mode \"" + mode + "\"");
   const TensorType& out = l.output_type(node);
+  if (out.dtype == DType::kF64) return l.unsupported(node, "f64");
   Emit call{.kernel = "edge.segment_pool.f32",
             .buffers = {l.in_dtype(node.inputs[0], DType::kF32), l.buffer(node.inputs[1])},
             .integers = {out.sizes[1], index},

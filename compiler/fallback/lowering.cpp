@@ -1,9 +1,11 @@
 #include "compiler/fallback/lowering.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "compiler/fallback/lower_fallback.h"
+#include "compiler/passes/rewrite.h"
 #include "runtime/program/buffer_plan.h"
 
 namespace edge_infer::fallback {
@@ -242,10 +244,16 @@ Result<Program> Lowering::run() {
     const Node& node = graph_.nodes()[n];
     node_ = static_cast<int32_t>(n);
     const LowerFn lower = find_lowering(node.op->name);
-    if (lower == nullptr) return unsupported(node, "no prebuilt kernel");
-    EDGE_INFER_RETURN_IF_ERROR(lower(*this, node));
+    const Status status = lower == nullptr ? unsupported(node, "no prebuilt kernel") : lower(*this, node);
+    if (status) continue;
+    if (status.error().code != ErrorCode::kUnsupported || node.op->decompose == nullptr)
+      return std::unexpected(status.error());
+    unserved_.push_back(node_);
+    if (unserved_.size() == 1) first_unserved_ = status.error();
+    for (const ValueId output : node.outputs) result(output);  // so that the nodes behind it are tried as well
   }
   node_ = -1;
+  if (!unserved_.empty()) return std::unexpected(first_unserved_);
   EDGE_INFER_RETURN_IF_ERROR(finish_outputs());
   plan_buffers(program_);
   EDGE_INFER_RETURN_IF_ERROR(verify_program(program_));
@@ -257,7 +265,26 @@ Result<Program> Lowering::run() {
 namespace edge_infer {
 
 Result<Program> lower_fallback(const Graph& graph, const Target& target) {
-  return fallback::Lowering(graph, target).run();
+  // What no kernel serves is decomposed, and what comes of that is tried again.
+  constexpr int kMaxRounds = 16;
+  Graph current = graph;
+  for (int round = 0;; ++round) {
+    fallback::Lowering lowering(current, target);
+    Result<Program> program = lowering.run();
+    if (program || lowering.unserved().empty() || round == kMaxRounds) return program;
+    NodeId id = -1;  // rewrite() visits nodes in order
+    EDGE_INFER_ASSIGN(const bool changed,
+                      rewrite(current, [&](GraphBuilder& builder, const Node& node,
+                                           std::span<const ValueId> inputs) -> Replacement {
+                        ++id;
+                        if (!std::ranges::binary_search(lowering.unserved(), id)) return std::nullopt;
+                        auto values = node.op->decompose(builder, node, inputs);
+                        if (values) return *std::move(values);
+                        if (values.error().code == ErrorCode::kUnsupported) return std::nullopt;
+                        return std::unexpected(values.error());
+                      }));
+    if (!changed) return program;
+  }
 }
 
 }  // namespace edge_infer

@@ -26,7 +26,10 @@ struct Emit {
 class Lowering {
  public:
   Lowering(const Graph& graph, const Target& target) : graph_(graph), target_(target) {}
+  // Errors: kUnsupported also where unserved() is not empty afterwards.
   Result<Program> run();
+  // Nodes that no kernel serves as they are, but that the op table can decompose; ascending.
+  const std::vector<NodeId>& unserved() const { return unserved_; }
 
   const Target& target() const { return target_; }
   const Graph& graph() const { return graph_; }
@@ -77,6 +80,8 @@ class Lowering {
     Units units;
   };
   std::vector<KnownUnits> known_units_;
+  std::vector<NodeId> unserved_;
+  Error first_unserved_;
   int32_t node_ = -1;  // provenance of emitted calls
 };
 

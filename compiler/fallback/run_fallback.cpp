@@ -3,6 +3,7 @@
 #include <deque>
 #include <utility>
 
+#include "compiler/fallback/check_indices.h"
 #include "compiler/fallback/lower_fallback.h"
 #include "runtime/base/aligned_bytes.h"
 #include "runtime/executor/bound_program.h"
@@ -48,9 +49,15 @@ class TensorConstants final : public ConstantSource {
 Result<std::vector<HostTensor>> run_fallback(const Graph& graph, const Device& device,
                                              std::span<const HostTensor> inputs, const TensorMap& constants,
                                              int max_workers) {
+  if (inputs.size() != graph.inputs().size())
+    return fail(ErrorCode::kInvalidArgument, "{} inputs given, graph @{} takes {}", inputs.size(), graph.name(),
+                graph.inputs().size());
   std::vector<std::vector<int64_t>> sizes;
   for (const HostTensor& input : inputs) sizes.push_back(input.sizes);
   EDGE_INFER_ASSIGN(const SymbolValues symbols, bind_symbols(graph, sizes));
+  TensorMap named = constants;
+  for (size_t i = 0; i < inputs.size(); ++i) named[graph.value(graph.inputs()[i].value).name] = inputs[i];
+  EDGE_INFER_RETURN_IF_ERROR(check_indices(graph, named, symbols));
   EDGE_INFER_ASSIGN(Program program, lower_fallback(graph, device.target()));
   TensorConstants source(constants);
   EDGE_INFER_ASSIGN(const std::unique_ptr<BoundProgram> bound, BoundProgram::bind(std::move(program), device, source));

@@ -104,8 +104,7 @@ void add_unary_ops(std::vector<OpInfo>& table) {
   add("aten.neg", infer_numeric, evaluate_numeric<[](double x) { return -x; }, kNegate>, derive_neg);
   add("aten.abs", infer_numeric, evaluate_numeric<[](double x) { return std::fabs(x); }, kMagnitude>,
       chain<[](B& b, V x, V) { return b.op("aten.sign", {x}); }>);
-  add("aten.sign", infer_same,
-      evaluate_numeric<[](double x) { return std::isnan(x) ? x : kSign(x); }, kSign>, derive_flat);
+  add("aten.sign", infer_same, evaluate_numeric<kSign, kSign>, derive_flat);
   add("aten.sqrt", infer_float, evaluate_float<[](double x) { return std::sqrt(x); }>,
       chain<[](B& b, V, V y) { return scaled(b, b.op("aten.reciprocal", {y}), 0.5); }>);
   add("aten.rsqrt", infer_float, evaluate_float<[](double x) { return 1 / std::sqrt(x); }>,

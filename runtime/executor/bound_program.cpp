@@ -240,19 +240,24 @@ void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
     }
     return;
   }
-  TeamBarrier barrier(workers);
-  // Two counters in turn: the one of the next phase is cleared while no worker can read it.
-  std::atomic<int64_t> counters[2] = {0, 0};
+  // A phase ends when its tiles are finished, not when all workers have arrived: a worker that the system has put aside
+  // between two tiles holds nobody up.
+  if (context.progress == nullptr) context.progress = std::make_unique<PhaseProgress[]>(phases_.size());
+  for (size_t p = 0; p < phases_.size(); ++p) {
+    context.progress[p].next.store(0, std::memory_order_relaxed);
+    context.progress[p].done.store(0, std::memory_order_relaxed);
+  }
   auto body = [&](int worker) {
     void* own = scratch + static_cast<size_t>(worker) * scratch_bytes_;
     for (size_t p = 0; p < phases_.size(); ++p) {
+      PhaseProgress& progress = context.progress[p];
       const Tiling t = tile(phases_[p], context, workers);
-      std::atomic<int64_t>& next = counters[p % 2];
-      for (int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < t.tiles();
-           i = next.fetch_add(1, std::memory_order_relaxed))
+      for (int64_t i = progress.next.fetch_add(1, std::memory_order_relaxed); i < t.tiles();
+           i = progress.next.fetch_add(1, std::memory_order_relaxed)) {
         run_tile(phases_[p], t, i, context, own);
-      if (worker == 0) counters[(p + 1) % 2].store(0, std::memory_order_relaxed);
-      barrier.wait();
+        if (progress.done.fetch_add(1, std::memory_order_acq_rel) + 1 == t.tiles()) progress.done.notify_all();
+      }
+      wait_until(progress.done, t.tiles());
     }
   };
   run_team(workers, body);

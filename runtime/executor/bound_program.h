@@ -26,6 +26,12 @@ class ConstantSource {
   virtual Result<const void*> locate(const ConstantDecl& constant, const Device& device) = 0;
 };
 
+// Progress of one phase of a running call, on a cache line of its own.
+struct alignas(64) PhaseProgress {
+  std::atomic<int64_t> next{0};  // the tile to take
+  std::atomic<int64_t> done{0};  // tiles finished
+};
+
 // The mutable state of one call at a time: arena, symbol values, kernel arguments. Reused over calls; a call at sizes
 // already seen allocates nothing.
 struct ExecutionContext {
@@ -37,6 +43,7 @@ struct ExecutionContext {
   std::vector<void*> arguments;      // buffers of all calls, in order
   std::vector<int64_t> domain;       // rows, columns, cost of each call
   std::vector<std::vector<WorkUnit>> units;
+  std::unique_ptr<PhaseProgress[]> progress;  // of each phase, for calls with several workers
   bool sizes_valid = false;          // integers and domain hold the values for `symbols`
   size_t arena_bytes = 0;
 };

@@ -69,8 +69,10 @@ def build(model):
     nodes.append(helper.make_node("LpNormalization", [mean], ["sentence_embedding"], axis=-1, p=2))
     ids = [helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "sequence"])
            for n in ("input_ids", "attention_mask", "token_type_ids")]
-    out = helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", hidden])
-    graph = helper.make_graph(nodes, "encoder", ids, [out], initializers)
+    nodes.append(helper.make_node("Identity", [x], ["last_hidden_state"]))
+    out = [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "sequence", hidden]),
+           helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", hidden])]
+    graph = helper.make_graph(nodes, "encoder", ids, out, initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)], ir_version=8)
 
 

@@ -123,11 +123,12 @@ struct Abs {
     return a < 0 ? static_cast<T>(0 - static_cast<Wrap<T>>(a)) : a;
   }
 };
-// 0 for NaN, as in ATen.
+// NaN stays.
 struct Sign {
   template <class T>
   static T apply(T a) {
-    return static_cast<T>((a > 0) - (a < 0));
+    const T sign = static_cast<T>((a > 0) - (a < 0));
+    return a != a ? a : sign;
   }
 };
 struct Relu {
@@ -247,6 +248,7 @@ constexpr auto kTable = concat(
     unary<"aten.neg", Neg, float, double, Half, BFloat, int64_t, int32_t>(),
     unary<"aten.abs", Abs, float, double, Half, BFloat, int64_t, int32_t>(),
     unary<"aten.sign", Sign, float, double, Half, BFloat, int64_t, int32_t>(),
+    unary<"aten.sign", Sign, Bool>(),
     unary<"aten.relu", Relu, float, double, Half, BFloat, int64_t, int32_t>(),
     unary<"aten.reciprocal", Reciprocal, float, double, Half, BFloat>(),
     clamp<"aten.clamp", float, double, Half, BFloat, int64_t, int32_t>());

@@ -134,21 +134,16 @@ EDGE_INLINE void weighted_values(const float* p, int64_t rows, const float* pane
   });
 }
 
-// The first `count` scores of a row, the other lanes -inf.
-EDGE_INLINE void load_scores(const float* row, int64_t count, F32 (&part)[kKeyBlock / kLanes]) {
-  EDGE_UNROLL for (int j = 0; j < kKeyBlock / kLanes; ++j) {
-    part[j] = load(row + j * kLanes);
-    if (count < kKeyBlock) {
-      const int64_t lanes = smaller<int64_t>(kLanes, larger<int64_t>(0, count - j * kLanes));
-      part[j] = select(first_lanes(lanes), part[j], splat(kMinusInfinity));
-    }
-  }
+// Sixteen scores of a row from `key` on, those from `count` on -inf.
+EDGE_INLINE F32 load_scores(const float* row, int64_t key, int64_t count) {
+  const F32 x = load(row + key);
+  return count - key >= kLanes ? x : select(first_lanes(count - key), x, splat(kMinusInfinity));
 }
 
 EDGE_INLINE float largest_score(const float* row, int64_t count) {
-  F32 part[kKeyBlock / kLanes];
-  load_scores(row, count, part);
-  return fold_largest(max_or_second(max_or_second(part[0], part[1]), max_or_second(part[2], part[3])));
+  F32 top = splat(kMinusInfinity);
+  for (int64_t j = 0; j < count; j += kLanes) top = max_or_second(top, load_scores(row, j, count));
+  return fold_largest(top);
 }
 
 // From the largest score of the block in s->raised: the new maximum of sixteen rows, what exp subtracts, and
@@ -159,7 +154,7 @@ EDGE_INLINE void raise_maximum(AttentionScratch* s, int64_t row) {
   const F32 now = select(raised > old, raised, old);
   // Nothing but -inf so far: any number gives exp = 0.
   const F32 subtracted = select(now == low, zeros(), now);
-  const F32 factor = exp(old - subtracted);
+  const F32 factor = exp_or_zero(old - subtracted);
   store(s->maximum + row, now);
   store(s->raised + row, subtracted);
   store(s->sum_factor + row, select(old == low, splat(1.0F), factor));
@@ -167,17 +162,15 @@ EDGE_INLINE void raise_maximum(AttentionScratch* s, int64_t row) {
   store(s->rescale + row, select(old == low, zeros(), factor));
 }
 
-// Scores become exp(score - maximum), those from `count` on 0, and go into the row's sixteen running sums.
+// The first `count` scores become exp(score - maximum) and go into the row's sixteen running sums.
 EDGE_INLINE void exponentiate(AttentionScratch* s, int64_t row, int64_t count) {
   float* score = s->scores + row * kKeyBlock;
-  F32 part[kKeyBlock / kLanes];
-  load_scores(score, count, part);
   const F32 subtracted = splat(s->raised[row]);
   F32 sum = zeros();
-  EDGE_UNROLL for (int j = 0; j < kKeyBlock / kLanes; ++j) {
-    part[j] = exp(part[j] - subtracted);
-    store(score + j * kLanes, part[j]);
-    sum += part[j];
+  for (int64_t j = 0; j < count; j += kLanes) {
+    const F32 weight = exp_or_zero(load_scores(score, j, count) - subtracted);
+    store(score + j, weight);
+    sum += weight;
   }
   float* sums = s->lane_sums + row * kLanes;
   store(sums, fma(load(sums), splat(s->sum_factor[row]), sum));
@@ -242,11 +235,14 @@ EDGE_INLINE void attend(const KeysValues& kv, const float* q, int64_t q_stride, 
   for (int64_t i = 0; i < rows; ++i) {
     // 0: no key, or only keys at -inf. The output is zero then.
     const float total = fold_sum(load(s->lane_sums + i * kLanes));
-    const F32 divisor = splat(total);
+    const F32 factor = splat(total == 0.0F ? 0.0F : 1.0F / total);
     float* o = out + i * out_stride;
-    for (int64_t d = 0; d < kv.value_dim; d += kLanes) {
+    int64_t d = 0;
+    if (total != 0.0F)
+      for (; d + kLanes <= kv.value_dim; d += kLanes) store(o + d, load(o + d) * factor);
+    for (; d < kv.value_dim; d += kLanes) {
       const int64_t n = smaller<int64_t>(kLanes, kv.value_dim - d);
-      store(o + d, total == 0.0F ? zeros() : load(o + d, n) / divisor, n);
+      store(o + d, total == 0.0F ? zeros() : load(o + d, n) * factor, n);
     }
   }
 }

@@ -132,7 +132,7 @@ constexpr auto kTable = concat(
     scalar_test<"aten.le.Scalar", Le, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     scalar_test<"aten.gt.Scalar", Gt, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     scalar_test<"aten.ge.Scalar", Ge, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
-    unary_test<"aten.isnan", IsNan, float, double, Half, BFloat, int64_t, int32_t>(),
+    unary_test<"aten.isnan", IsNan, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     binary_test<"aten.logical_and", LogicalAnd, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     binary_test<"aten.logical_or", LogicalOr, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     binary_test<"aten.logical_xor", LogicalXor, float, double, Half, BFloat, int64_t, int32_t, Bool>(),

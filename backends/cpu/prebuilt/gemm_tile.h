@@ -73,7 +73,12 @@ EDGE_INLINE void store_part(float* p, f32p x, int64_t n) {
 template <int MR, int P, bool kPrefetch, class Begin, class End>
 EDGE_INLINE void run_tile(const Tile& t, Begin begin, End end) {
   constexpr int kWide = P * kPanelParts;
+  constexpr int64_t kAhead = 32;  // rows of b, enough to cover the latency of L3
   f32p acc[MR][kWide];
+  // The stores come a whole sweep over k later: their lines are fetched meanwhile.
+  if constexpr (kPrefetch)
+    for (int i = 0; i < MR; ++i)
+      for (int j = 0; j < P * kPanel; j += 16) __builtin_prefetch(t.c + i * t.ldc + j, 1);
   EDGE_UNROLL for (int i = 0; i < MR; ++i) EDGE_UNROLL for (int j = 0; j < kWide; ++j) acc[i][j] =
       begin(i, t.c + i * t.ldc + j * kPartLanes, t.columns - j * kPartLanes);
   const float* a = t.a;
@@ -84,7 +89,7 @@ EDGE_INLINE void run_tile(const Tile& t, Begin begin, End end) {
     EDGE_UNROLL for (int p = 0; p < P; ++p) EDGE_UNROLL for (int j = 0; j < kPanelParts; ++j) {
       row[p * kPanelParts + j] = load_part(b + p * panel_stride + j * kPartLanes);
       if constexpr (kPrefetch) {
-        if (j * kPartLanes % 16 == 0) __builtin_prefetch(b + p * panel_stride + 16 * kPanel + j * kPartLanes);
+        if (j * kPartLanes % 16 == 0) __builtin_prefetch(b + p * panel_stride + kAhead * kPanel + j * kPartLanes);
       }
     }
     EDGE_UNROLL for (int i = 0; i < MR; ++i) {

@@ -30,11 +30,11 @@ EDGE_INLINE void contiguous_row(const float* in, float* out, int64_t n) {
     if constexpr (!kLog) store(out + i, e, n - i);
     total += select(first_lanes(n - i), e, zeros());
   }
-  const F32 sum = splat(fold_sum(total));
+  const F32 factor = splat(1.0F / fold_sum(total));
   const F32 log_sum = splat(kLog ? __builtin_logf(fold_sum(total)) : 0.0F);
   for (i = 0; i + kLanes <= n; i += kLanes)
-    store(out + i, kLog ? load(in + i) - m - log_sum : load(out + i) / sum);
-  if (i < n) store(out + i, kLog ? load(in + i, n - i) - m - log_sum : load(out + i, n - i) / sum, n - i);
+    store(out + i, kLog ? load(in + i) - m - log_sum : load(out + i) * factor);
+  if (i < n) store(out + i, kLog ? load(in + i, n - i) - m - log_sum : load(out + i, n - i) * factor, n - i);
 }
 
 // `count` <= 16 neighbouring rows of the inner dimension at once, one a lane.
@@ -55,10 +55,10 @@ EDGE_INLINE void strided_rows(const float* in, float* out, int64_t length, int64
   store(sums, lanes[0]);
   if constexpr (kLog)
     for (float& sum : sums) sum = __builtin_logf(sum);
-  const F32 sum = load(sums);
+  const F32 sum = load(sums), factor = splat(1.0F) / sum;
   for (int64_t i = 0; i < length; ++i) {
     float* o = out + i * inner;
-    store(o, kLog ? load(in + i * inner, count) - m - sum : load(o, count) / sum, count);
+    store(o, kLog ? load(in + i * inner, count) - m - sum : load(o, count) * factor, count);
   }
 }
 

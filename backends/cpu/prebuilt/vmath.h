@@ -29,21 +29,42 @@ EDGE_INLINE F32 exp_reduced(F32 r) {
   return fma(p, r * r, r) + splat(1.0F);
 }
 
-// Within 1.1 ulp, subnormal results included.
+// r and n of e^x = e^r * 2^n.
+EDGE_INLINE F32 reduce_exp(F32 x, F32& n) {
+  n = round_even(x * splat(1.44269504F));
+  return fma(n, splat(2.12194440e-4F), fma(n, splat(-0.693359375F), x));
+}
+
+// Within 1.1 ulp, subnormal results included. Lanes that underflow to 0 are computed on 0 instead: a subnormal
+// intermediate costs a microcode assist, and masked softmax is full of such lanes.
 EDGE_INLINE F32 exp(F32 x) {
-  x = min_or_second(splat(90.0F),
-                    max_or_second(splat(-105.0F), x));  // NaN is the second operand, so it survives
-  const F32 n = round_even(x * splat(1.44269504F));
-  F32 r = fma(n, splat(-0.693359375F), x);
-  r = fma(n, splat(2.12194440e-4F), r);
-  return scale_by_power(exp_reduced(r), n);
+  const Mask vanishes = x < splat(-103.98F);
+  x = select(vanishes, zeros(), min_or_second(splat(90.0F), x));  // NaN is the second operand, so it survives
+  F32 n;
+  const F32 r = reduce_exp(x, n);
+  return select(vanishes, zeros(), scale_by_power(exp_reduced(r), n));
+}
+
+// e^x for x <= 0 (or NaN) with results below e^-87 flushed to 0: the weights of attention. Within 1.1 ulp above.
+EDGE_INLINE F32 exp_or_zero(F32 x) {
+  const Mask vanishes = x < splat(-87.0F);
+  x = select(vanishes, zeros(), x);
+  F32 n;
+  const F32 p = exp_reduced(reduce_exp(x, n));
+#if defined(__AVX512F__)
+  const F32 y = scale_by_power(p, n);
+#else
+  const F32 y = p * from_bits(shift_left(to_i32_truncate(n) + splat_i32(127), 23));
+#endif
+  return select(vanishes, zeros(), y);
 }
 
 // Within 1.1 ulp.
 EDGE_INLINE F32 exp2(F32 x) {
-  x = min_or_second(splat(130.0F), max_or_second(splat(-151.0F), x));
+  const Mask vanishes = x < splat(-150.0F);
+  x = select(vanishes, zeros(), min_or_second(splat(130.0F), x));
   const F32 n = round_even(x);
-  return scale_by_power(exp_reduced((x - n) * splat(0.693147181F)), n);
+  return select(vanishes, zeros(), scale_by_power(exp_reduced((x - n) * splat(0.693147181F)), n));
 }
 
 // Splits positive x into m * 2^e with m in [sqrt(1/2), sqrt(2)); subnormals included.

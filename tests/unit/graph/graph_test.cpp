@@ -6,6 +6,7 @@
 #include "compiler/graph/parse.h"
 #include "compiler/graph/print.h"
 #include "compiler/graph/verify.h"
+#include "runtime/base/mapped_file.h"
 
 namespace edge_infer {
 namespace {
@@ -112,8 +113,9 @@ TEST(Verify, names_the_node_and_both_types_or_sizes) {
             "node y: aten.neg: result y is declared f32[2, 2], expected f32[2, T]");
   EXPECT_EQ(error_of_node("%y = aten.add(%x, %i) : f32[2, T]"),
             "node y: aten.add: sizes [2, T] and [3] do not broadcast: T and 3 differ and neither is 1");
-  EXPECT_EQ(error_of_node("%y = aten.view(%x, size=[3, -1]) : f32[3, T]"),
-            "node y: aten.view: f32[2, T] has 2*T elements, the view [3, (2*T)//3] has another multiple of 3");
+  EXPECT_EQ(
+      error_of_node("%y = aten.view(%x, size=[3, -1]) : f32[3, T]"),
+      "node y: aten.view: f32[2, T] has 2*T elements, the view [3, (2*T)//3] has another multiple of 3");
   EXPECT_EQ(error_of_node("%y = aten.embedding(%x, %x) : f32[2, T, T]"),
             "node y: aten.embedding: indices is f32[2, T], expected i32 or i64");
   EXPECT_EQ(error_of_node("%y = aten.select(%x, dim=0, index=2) : f32[T]"),
@@ -181,6 +183,16 @@ TEST(OpTable, rows_are_complete_and_unique) {
     EXPECT_EQ(find_op(op.name), &op);
   }
   EXPECT_EQ(find_op("aten.nope"), nullptr);
+}
+
+TEST(OpTable, every_row_is_documented) {
+  const auto page = read_file("docs/graph_ir.md", 1 << 20);
+  ASSERT_TRUE(page) << page.error().message;
+  for (const OpInfo& op : op_table()) {
+    const bool found = page->find('`' + op.name + '`') != std::string::npos ||
+                       page->find('`' + op.name + '(') != std::string::npos;
+    EXPECT_TRUE(found) << op.name;
+  }
 }
 
 struct InferCase {

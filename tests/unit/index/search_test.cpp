@@ -224,6 +224,8 @@ TEST(Scan, agrees_with_brute_force_on_ten_thousand_vectors) {
   const auto db = open_index(folder / "index.db", OpenMode::kReadOnly);
   ASSERT_TRUE(db.has_value());
   const auto searcher = Searcher::open(folder / "index.db");
+  std::vector<std::unique_ptr<Database>> helpers;
+  for (int i = 0; i < 3; ++i) helpers.push_back(std::move(*open_index(folder / "index.db", OpenMode::kReadOnly)));
   for (int q = 0; q < 20; ++q) {
     const std::vector<float> query = draw();
     std::vector<std::pair<double, std::string>> expected;
@@ -242,7 +244,24 @@ TEST(Scan, agrees_with_brute_force_on_ten_thousand_vectors) {
     const auto hits = searcher->search("", query, {SearchMode::kVector, 1});
     ASSERT_TRUE(hits.has_value());
     EXPECT_EQ((*hits)[0].text, expected[0].second);
+    const auto shared = scan_vectors(**db, query, 50, helpers);
+    ASSERT_TRUE(shared.has_value());
+    for (size_t i = 0; i < 50; ++i) {
+      EXPECT_EQ((*shared)[i].slot, (*slots)[i].slot) << "any number of threads finds the same";
+      EXPECT_EQ((*shared)[i].score, (*slots)[i].score);
+    }
   }
+  // A helper that sees a later state than the caller's snapshot takes no part.
+  ASSERT_TRUE((*db)->run("BEGIN").has_value());
+  ASSERT_EQ((*db)->integer("SELECT count(*) FROM file").value_or(0), 40);
+  const std::vector<float> query = draw();
+  const auto before = scan_vectors(**db, query, 50);
+  ASSERT_TRUE((*store)->begin().has_value());
+  ASSERT_TRUE((*store)->remove("/f00").value_or(false));
+  ASSERT_TRUE((*store)->commit().has_value());
+  const auto after = scan_vectors(**db, query, 50, helpers);
+  ASSERT_TRUE(before.has_value() && after.has_value());
+  for (size_t i = 0; i < 50; ++i) EXPECT_EQ((*after)[i].slot, (*before)[i].slot);
 }
 
 TEST(Scan, dot_rows_is_right_for_every_length_and_alignment) {

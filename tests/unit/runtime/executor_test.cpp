@@ -189,16 +189,20 @@ TEST(Team, shares_the_budget_and_gives_each_at_least_one) {
   EXPECT_EQ(more.workers(), 1);
 }
 
-TEST(Team, barrier_orders_phases_of_all_workers) {
+TEST(Team, waiters_see_what_was_written_before_the_count) {
   constexpr int kWorkers = 4, kPhases = 200;
-  TeamBarrier barrier(kWorkers);
-  int counts[kPhases] = {};  // each phase written by one worker, read by all after the barrier
+  std::atomic<int64_t> done[kPhases] = {};
+  int written[kPhases] = {};  // each by one worker, read by all after the wait
   std::atomic<int> wrong{0};
   auto body = [&](int worker) {
     for (int p = 0; p < kPhases; ++p) {
-      if (p % kWorkers == worker) counts[p] = p + 1;
-      barrier.wait();
-      if (counts[p] != p + 1) ++wrong;
+      if (p % kWorkers == worker) {
+        written[p] = p + 1;
+        done[p].store(1, std::memory_order_release);
+        done[p].notify_all();
+      }
+      wait_until(done[p], 1);
+      if (written[p] != p + 1) ++wrong;
     }
   };
   run_team(kWorkers, body);

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Benchmarks as ratios against named peers, in one interleaved run. bench.sh [peers|tokenizer|kernels|start|all] [OPTIONS]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=${1:-all}
+[ $# -gt 0 ] && shift
+scripts/build.sh release > /dev/null
+model=$(scripts/model.sh)
+venv=.cache/venv-bench
+if [ ! -f $venv/ready ]; then
+  python3 -m venv $venv
+  $venv/bin/pip install -q numpy onnx onnxruntime safetensors tokenizers fastembed
+  touch $venv/ready
+fi
+peers() { $venv/bin/python tests/bench/peers_bench.py --model "$model" --lib build/release/lib/libedge_infer.so "$@"; }
+tokenizer() { $venv/bin/python tests/bench/tokenizer_bench.py --bin build/release/bin --model "$model" "$@"; }
+kernels() { build/release/bin/kernels_bench "$@"; }
+start() { python3 tests/bench/start_bench.py "$model" "$@"; }
+case "$name" in
+  peers|tokenizer|kernels|start) "$name" "$@" ;;
+  all) kernels; tokenizer; start; peers ;;
+  *) echo "usage: ./dev bench [peers|tokenizer|kernels|start|all]" >&2; exit 2 ;;
+esac

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The command line as scripts see it: formats, exit codes, messages, start-up."""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+
+from support import BIN, MODEL, Checks, need_model, run
+
+need_model()
+check = Checks()
+folder = tempfile.TemporaryDirectory()
+tmp = pathlib.Path(folder.name)
+env = {"EDGE_INFER_CACHE": str(tmp / "cache"), "HOME": str(tmp)}
+
+
+def cli(*args, **kwargs):
+    return run(*args, env=env, **kwargs)
+
+
+# embed
+a = cli("embed", "--model", MODEL, "Harbour gate", "A second text")
+check(a.code == 0 and len(a.json_lines()) == 2 and len(a.json_lines()[0]) == 384, "embed prints a JSON array a text")
+b = cli("embed", "--model", MODEL, "--format", "npy", "Harbour gate", "A second text", text=False)
+header, length = b.out[:10], int.from_bytes(b.out[8:10], "little")
+check(header[:8] == b"\x93NUMPY\x01\x00" and (10 + length) % 64 == 0, "npy has NumPy's header, aligned")
+check(b"'descr': '<f4', 'fortran_order': False, 'shape': (2, 384)" in b.out[10:10 + length], "npy is float32 [N, dim]")
+numbers = [x for row in a.json_lines() for x in row]
+check(b.out[10 + length:] == struct.pack("<768f", *numbers), "JSON numbers give the same floats back")
+lines = tmp / "texts.txt"
+lines.write_text("Harbour gate\nA second text\n")
+check(cli("embed", "--model", MODEL, "--input", lines).out == a.out, "--input reads one text a line")
+jsonl = tmp / "texts.jsonl"
+jsonl.write_text(json.dumps({"text": "Harbour gate"}) + "\n" + json.dumps({"text": "A second text"}) + "\n")
+check(cli("embed", "--model", MODEL, "--input", jsonl).out == a.out, ".jsonl reads the member text")
+check(cli("embed", "--model", MODEL, "--input", "-", input=b"Harbour gate\nA second text\n").out == a.out, "- is standard input")
+for options in (["--threads", "1"], ["--eager"], ["--precision", "auto"], ["--device", "cpu"]):
+    check(cli("embed", "--model", MODEL, *options, "Harbour gate", "A second text").out == a.out, f"{options} gives the same bits")
+long = cli("embed", "--model", MODEL, "--max-length", "8", "one two three four five six seven eight nine ten")
+check(long.code == 0 and "text 0 was cut to 8 of its 12 tokens" in long.err, "says what was cut")
+empty = cli("embed", "--model", MODEL, "")
+check(empty.code == 0 and len(empty.json_lines()[0]) == 384, "the empty text has a vector")
+
+# tokenize
+t = cli("tokenize", "--model", MODEL, "Harbour gate").json_lines()
+check(t == [{"ids": [101, 7440, 4796, 102], "truncated": False, "tokens": 4}], f"tokenize: {t}")
+t = cli("tokenize", "--model", MODEL, "--max-length", "3", "Harbour gate").json_lines()
+check(t == [{"ids": [101, 7440, 102], "truncated": True, "tokens": 4}], f"tokenize cuts: {t}")
+many = "word " * 400
+check(len(cli("tokenize", "--model", MODEL, many).json_lines()[0]["ids"]) == 256, "max_seq_length of sentence-transformers counts")
+check(len(cli("tokenize", "--model", MODEL, "--no-truncate", many).json_lines()[0]["ids"]) == 402, "--no-truncate")
+
+# usage and errors
+check(cli("--version").out.startswith("edge-infer "), "--version")
+for args in ([], ["embed"], ["embed", "--model", MODEL], ["frobnicate"], ["embed", "--model", MODEL, "--format", "xml", "x"],
+             ["embed", "--model", MODEL, "--threads", "0", "x"], ["search", "--db", "x"]):
+    r = cli(*args)
+    check(r.code == 2 and r.out == "", f"wrong usage ends with 2: {args}: {r.code}")
+for args, words in ((["--model", tmp / "nowhere"], "nowhere"), (["--model", "owner/never-pulled"], "edge-infer pull"),
+                    (["--model", MODEL, "--max-length", "600"], "512"), (["--model", MODEL, "--device", "tpu"], "tpu"),
+                    (["--model", MODEL, "--prompt-name", "query"], "query"), (["--model", MODEL, "--precision", "bf16"], "bf16"),
+                    (["--model", MODEL, "--input", tmp / "absent.txt"], "absent.txt")):
+    r = cli("embed", *args, "x")
+    check(r.code == 1 and r.out == "" and str(words) in r.err, f"{words}: {r.code} {r.err}")
+bad = tmp / "bad.jsonl"
+bad.write_text('{"text": "fine"}\n{"txt": 1}\n')
+r = cli("embed", "--model", MODEL, "--input", bad)
+check(r.code == 1 and "line 2" in r.err, f"names the line: {r.err}")
+with open("/dev/full", "w") as full:
+    done = subprocess.run([str(BIN / "edge-infer"), "embed", "--model", MODEL, "x"], stdout=full, stderr=subprocess.PIPE, env={**os.environ, **env})
+    check(done.returncode == 1 and b"standard output" in done.stderr, "a full disk is an error")
+readonly = {**env, "EDGE_INFER_CACHE": "/proc/edge-infer"}
+r = run("embed", "--model", MODEL, "Harbour gate", env=readonly)
+check(r.code == 0 and r.json_lines() == a.json_lines()[:1], "without a writable cache it works the same")
+
+# explain, bench
+e = json.loads(cli("explain", "--model", MODEL, "--json").out)
+check(e["dimensions"] == 384 and len(e["entries"]) == 1 and e["entries"][0]["guards"], "explain --json")
+check("prebuilt:aten.linear.f32" in cli("explain", "--model", MODEL).out, "explain names kernels")
+rows = cli("bench", "--model", MODEL, "--lengths", "16,64", "--seconds", "0.2", "--json").json_lines()
+keys = {"ms_best", "ms_median", "ms_p99", "tokens_per_s", "gflops", "percent_of_peak", "bytes_moved"}
+check(len(rows) == 2 and all(keys <= set(row) for row in rows), "bench --json gives a row each")
+
+# What a start loads: the libraries of pull, PDFium and LLVM stay out.
+maps = subprocess.run(["ldd", str(BIN / "edge-infer")], capture_output=True, text=True).stdout
+for library in ("libcurl", "libssl", "libcrypto", "libpdfium", "libLLVM", "libclang"):
+    check(library not in maps, f"embed does not load {library}")
+check.finish()

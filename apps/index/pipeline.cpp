@@ -21,7 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Tokens of one call of the embedder: enough for its packs, few enough that Ctrl-C and the progress bar feel alive.
+// Tokens of one call of the embedder: enough for its packs, few enough that Ctrl-C and the progress bar feel
+// alive.
 constexpr int64_t kPartTokens = 2048;
 // Files and parts on their way at a time: a worker each, and as many that are ready for the next free worker.
 constexpr int kTokensPerThread = 2;
@@ -29,12 +30,14 @@ constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 // Records without passages (failures, new stamps) that may wait for the next transaction.
 constexpr size_t kMaxWaitingRecords = 256;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class IndexRun {
  public:
-  IndexRun(IndexStore& store, const Embedder& embedder, const DocumentSource& source, const IndexOptions& options,
-           IndexObserver& observer)
+  IndexRun(IndexStore& store, const Embedder& embedder, const DocumentSource& source,
+           const IndexOptions& options, IndexObserver& observer)
       : store_(store),
         embedder_(embedder),
         source_(source),
@@ -60,7 +63,9 @@ class IndexRun {
   }
 
  private:
-  const std::atomic<bool>& cancelled() const { return options_.cancel != nullptr ? *options_.cancel : never_; }
+  const std::atomic<bool>& cancelled() const {
+    return options_.cancel != nullptr ? *options_.cancel : never_;
+  }
   bool stopping() const { return cancelled() || failed_; }
 
   void set_error(Error error) {
@@ -69,9 +74,11 @@ class IndexRun {
     failed_ = true;
   }
 
-  // Before the pipeline: settles by stamp what is unchanged, so that totals and the time left are of real work only.
+  // Before the pipeline: settles by stamp what is unchanged, so that totals and the time left are of real
+  // work only.
   Status plan() {
-    for (const RefusedPath& refused : walk_.refused) report_refused(refused.path, refused.status, refused.reason);
+    for (const RefusedPath& refused : walk_.refused)
+      report_refused(refused.path, refused.status, refused.reason);
     for (const std::string& root : walk_.missing) {
       EDGE_INFER_ASSIGN(const auto below, store_.paths_below(root));
       if (below.empty()) report_refused(root, FileStatus::kFailed, "no such file or directory");
@@ -101,7 +108,8 @@ class IndexRun {
     bytes_done_ += bytes;
   }
 
-  // What travels from stage to stage. Raw pointers, because oneTBB copies its items where ThreadSanitizer cannot see it.
+  // What travels from stage to stage. Raw pointers, because oneTBB copies its items where ThreadSanitizer
+  // cannot see it.
   struct Token {
     std::shared_ptr<FileTask> task;  // none: the token only fetches a part
     bool last = false;               // no file comes after it
@@ -109,19 +117,24 @@ class IndexRun {
   };
 
   void run_pipeline() {
-    const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads_));
+    const tbb::global_control workers(tbb::global_control::max_allowed_parallelism,
+                                      static_cast<size_t>(threads_));
     tbb::task_arena arena(threads_);
     using tbb::filter_mode;
     arena.execute([this] {
       tbb::parallel_pipeline(
           static_cast<size_t>(kTokensPerThread * threads_),
-          tbb::make_filter<void, Token*>(filter_mode::serial_in_order,
-                                         [this](tbb::flow_control& control) { return next(control); }) &
-              tbb::make_filter<Token*, Token*>(filter_mode::parallel, [this](Token* token) { return read(token); }) &
-              tbb::make_filter<Token*, Token*>(filter_mode::serial_in_order,
-                                               [this](Token* token) { return pack(token); }) &
-              tbb::make_filter<Token*, Token*>(filter_mode::parallel, [this](Token* token) { return embed(token); }) &
-              tbb::make_filter<Token*, void>(filter_mode::serial_in_order, [this](Token* token) { store(token); }));
+          tbb::make_filter<void, Token*>(filter_mode::serial_in_order, [this](tbb::flow_control& control) {
+            return next(control);
+          }) & tbb::make_filter<Token*, Token*>(filter_mode::parallel, [this](Token* token) {
+            return read(token);
+          }) & tbb::make_filter<Token*, Token*>(filter_mode::serial_in_order, [this](Token* token) {
+            return pack(token);
+          }) & tbb::make_filter<Token*, Token*>(filter_mode::parallel, [this](Token* token) {
+            return embed(token);
+          }) & tbb::make_filter<Token*, void>(filter_mode::serial_in_order, [this](Token* token) {
+            store(token);
+          }));
     });
   }
 
@@ -137,8 +150,8 @@ class IndexRun {
     }
   }
 
-  // Stage 1: files one by one; but while the packer has more than one part to give, tokens that fetch these. So a long
-  // file is embedded by all workers, and no further file is read before.
+  // Stage 1: files one by one; but while the packer has more than one part to give, tokens that fetch these.
+  // So a long file is embedded by all workers, and no further file is read before.
   Token* next(tbb::flow_control& control) {
     tsan_acquire(&tasks_);
     auto token = std::make_unique<Token>();
@@ -167,7 +180,8 @@ class IndexRun {
     return token;
   }
 
-  // Stage 3. A file that was read when the run is told to stop is dropped: the signal may have hit its reader, too.
+  // Stage 3. A file that was read when the run is told to stop is dropped: the signal may have hit its
+  // reader, too.
   Token* pack(Token* token) {
     tsan_acquire(token);
     tsan_acquire(&packer_);
@@ -260,15 +274,18 @@ class IndexRun {
 
   Status write(const FileTask& task) {
     switch (task.outcome) {
-      case FileTask::Outcome::kReplaced: return store_.put(task.record, task.passages);
-      case FileTask::Outcome::kTouched: return store_.touch(task.record);
+      case FileTask::Outcome::kReplaced:
+        return store_.put(task.record, task.passages);
+      case FileTask::Outcome::kTouched:
+        return store_.touch(task.record);
       case FileTask::Outcome::kGone: {
         EDGE_INFER_ASSIGN(const bool removed, store_.remove(task.found.path));
         summary_.deleted += removed ? 1 : 0;
         return {};
       }
       case FileTask::Outcome::kUnchanged:
-      case FileTask::Outcome::kKept: break;
+      case FileTask::Outcome::kKept:
+        break;
     }
     return {};
   }
@@ -299,9 +316,15 @@ class IndexRun {
     FileEvent event{task.found.path, FileEventStatus::kIndexed, task.record.reason, 0};
     const bool fresh = task.outcome == FileTask::Outcome::kReplaced;
     switch (task.record.status) {
-      case FileStatus::kFailed: event.status = FileEventStatus::kFailed; break;
-      case FileStatus::kSkipped: event.status = FileEventStatus::kSkipped; break;
-      case FileStatus::kIndexed: event.status = fresh ? FileEventStatus::kIndexed : FileEventStatus::kUnchanged; break;
+      case FileStatus::kFailed:
+        event.status = FileEventStatus::kFailed;
+        break;
+      case FileStatus::kSkipped:
+        event.status = FileEventStatus::kSkipped;
+        break;
+      case FileStatus::kIndexed:
+        event.status = fresh ? FileEventStatus::kIndexed : FileEventStatus::kUnchanged;
+        break;
     }
     event.chunks = static_cast<int64_t>(task.passages.size());
     if (event.status == FileEventStatus::kIndexed) summary_.chunks += event.chunks;
@@ -312,10 +335,18 @@ class IndexRun {
     ++files_done_;
     ++summary_.files;
     switch (event.status) {
-      case FileEventStatus::kIndexed: ++summary_.indexed; break;
-      case FileEventStatus::kUnchanged: ++summary_.unchanged; break;
-      case FileEventStatus::kFailed: ++summary_.failed; break;
-      case FileEventStatus::kSkipped: ++summary_.skipped; break;
+      case FileEventStatus::kIndexed:
+        ++summary_.indexed;
+        break;
+      case FileEventStatus::kUnchanged:
+        ++summary_.unchanged;
+        break;
+      case FileEventStatus::kFailed:
+        ++summary_.failed;
+        break;
+      case FileEventStatus::kSkipped:
+        ++summary_.skipped;
+        break;
     }
     observer_.file(event);
   }
@@ -378,10 +409,14 @@ class IndexRun {
 
 const char* file_event_name(FileEventStatus status) {
   switch (status) {
-    case FileEventStatus::kIndexed: return "indexed";
-    case FileEventStatus::kUnchanged: return "unchanged";
-    case FileEventStatus::kFailed: return "failed";
-    case FileEventStatus::kSkipped: return "skipped";
+    case FileEventStatus::kIndexed:
+      return "indexed";
+    case FileEventStatus::kUnchanged:
+      return "unchanged";
+    case FileEventStatus::kFailed:
+      return "failed";
+    case FileEventStatus::kSkipped:
+      return "skipped";
   }
   return "";
 }

@@ -41,9 +41,8 @@ struct IndexStore::Statements {
     auto s = std::make_unique<Statements>();
     const std::pair<Statement*, std::string_view> all[] = {
         {&s->find_file,
-         "SELECT id, device, inode, size, mtime_ns, ctime_ns, hash, status, reason, format, title, made_by "
-         "FROM file "
-         "WHERE path = ?"},
+         "SELECT id, device, inode, size, mtime_ns, ctime_ns, hash, status, reason, format, title, made_by, "
+         "(SELECT coalesce(max(ordinal) + 1, 0) FROM chunk WHERE chunk.file = file.id) FROM file WHERE path = ?"},
         {&s->paths_below,
          "SELECT path FROM file WHERE path = ?1 OR (path >= ?2 AND path < ?3) ORDER BY path"},
         {&s->insert_file,
@@ -137,6 +136,7 @@ Result<std::optional<FileRecord>> IndexStore::find(std::string_view path) {
   record.format = q.text(9);
   record.title = q.text(10);
   record.made_by = q.text(11);
+  record.passages = q.integer(12);
   q.reset();
   return record;
 }

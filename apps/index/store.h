@@ -30,7 +30,8 @@ struct FileRecord {
   std::string reason;  // why it failed or was skipped; of an indexed file Document::note
   std::string format;  // Document::format
   std::string title;
-  std::string made_by;  // version of reader, chunker and their options; another one means: read again
+  std::string made_by;   // version of reader, chunker and their options; another one means: read again
+  int64_t passages = 0;  // filled by find(), not written
 };
 
 struct Passage {

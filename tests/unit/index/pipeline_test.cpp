@@ -72,7 +72,11 @@ TEST_F(Pipeline, second_run_embeds_nothing_and_changes_nothing) {
   index();
   const std::string before = dump(db_);
   const int64_t embedded = embedder_.texts_embedded;
+  int64_t chunks = 0;
+  for (const auto& [path, event] : observer_.events) chunks += event.chunks;
   const IndexSummary s = index();
+  for (const auto& [path, event] : observer_.events) chunks -= event.chunks;
+  EXPECT_EQ(chunks, 0) << "an unchanged file is reported with the passages it has";
   EXPECT_EQ(s.unchanged, 20);
   EXPECT_EQ(s.indexed, 0);
   EXPECT_EQ(embedder_.texts_embedded, embedded);

@@ -9,12 +9,14 @@ namespace {
 // A dense buffer seen as a batch of matrices.
 struct Matrices {
   int32_t buffer;
-  std::vector<SymInt> batch;  // sizes in front of the last two
+  std::vector<SymInt> batch;                                // sizes in front of the last two
   SymInt rows, columns, row_stride, column_stride, matrix;  // matrix: elements of one
 };
 
 // ns for `flops` multiply-adds of the prebuilt GEMM on one core, roughly.
-SymInt product_cost(const SymInt& flops) { return max(floordiv(flops, 32), 1); }
+SymInt product_cost(const SymInt& flops) {
+  return max(floordiv(flops, 32), 1);
+}
 
 // The value as matrices of `dtype`; a vector becomes a row (left operand) or a column (right operand).
 Matrices matrices(Lowering& l, ValueId v, bool left, DType dtype = DType::kF32) {
@@ -43,14 +45,16 @@ std::vector<SymInt> batch_strides(const Matrices& m, const std::vector<SymInt>& 
 }
 
 // target (dense [batch, M, N] of `dtype`) = a b.
-void emit_product(Lowering& l, int32_t target, const Matrices& a, const Matrices& b, const std::vector<SymInt>& batch,
-                  DType dtype = DType::kF32) {
-  Emit call{.kernel = fmt::format("aten.matmul.{}", dtype_name(dtype)), .buffers = {target, a.buffer, b.buffer}};
+void emit_product(Lowering& l, int32_t target, const Matrices& a, const Matrices& b,
+                  const std::vector<SymInt>& batch, DType dtype = DType::kF32) {
+  Emit call{.kernel = fmt::format("aten.matmul.{}", dtype_name(dtype)),
+            .buffers = {target, a.buffer, b.buffer}};
   call.integers = {static_cast<int64_t>(batch.size())};
   append(call.integers, batch);
   append(call.integers, batch_strides(a, batch));
   append(call.integers, batch_strides(b, batch));
-  append(call.integers, {a.rows, b.columns, a.columns, a.row_stride, a.column_stride, b.row_stride, b.column_stride});
+  append(call.integers,
+         {a.rows, b.columns, a.columns, a.row_stride, a.column_stride, b.row_stride, b.column_stride});
   call.rows = product(batch) * a.rows;
   call.row_grain = l.target().gemm_rows;
   call.row_cost = product_cost(b.columns * a.columns);
@@ -73,7 +77,8 @@ int32_t f32_result(Lowering& l, const Node& node) {
 }
 void finish_f32(Lowering& l, const Node& node, int32_t computed) {
   const TensorType& out = l.output_type(node);
-  if (out.dtype != DType::kF32) l.cast(computed, DType::kF32, l.result(node.outputs[0]), out.dtype, out.sizes);
+  if (out.dtype != DType::kF32)
+    l.cast(computed, DType::kF32, l.result(node.outputs[0]), out.dtype, out.sizes);
 }
 
 Status lower_matmul(Lowering& l, const Node& node) {
@@ -144,7 +149,8 @@ Status lower_linear(Lowering& l, const Node& node) {
   const TensorType& x = l.input_type(node, 0);
   const TensorType& w = l.input_type(node, 1);
   const TensorType& out = l.output_type(node);
-  if (out.dtype == DType::kF64 || !is_floating(out.dtype)) return l.unsupported(node, "operands that are not f32, f16 or bf16");
+  if (out.dtype == DType::kF64 || !is_floating(out.dtype))
+    return l.unsupported(node, "operands that are not f32, f16 or bf16");
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue;
   const auto n = w.sizes[0].constant(), k = w.sizes[1].constant();
   const SymInt rows = product(x.sizes, 0, x.sizes.size() - 1);
@@ -171,7 +177,8 @@ Status lower_linear(Lowering& l, const Node& node) {
     const int32_t sum = has_bias ? l.temp(DType::kF32, out.sizes) : target;
     emit_product(l, sum, a, b, {});
     if (has_bias)
-      emit_add(l, target, sum, out.sizes, l.in_dtype(node.inputs[2], DType::kF32), l.input_type(node, 2).sizes);
+      emit_add(l, target, sum, out.sizes, l.in_dtype(node.inputs[2], DType::kF32),
+               l.input_type(node, 2).sizes);
   }
   finish_f32(l, node, target);
   return {};
@@ -191,7 +198,8 @@ Status lower_sdpa(Lowering& l, const Node& node) {
   double scale = 0;
   bool has_scale = false;
   for (const auto& [name, value] : node.attributes)
-    if (const auto* d = std::get_if<double>(&value); name == "scale" && d != nullptr) scale = *d, has_scale = *d != 0;
+    if (const auto* d = std::get_if<double>(&value); name == "scale" && d != nullptr)
+      scale = *d, has_scale = *d != 0;
   if (!has_scale) {
     if (!e) return l.unsupported(node, "a symbolic head size");
     scale = 1.0 / std::sqrt(static_cast<double>(*e));
@@ -213,11 +221,12 @@ Status lower_sdpa(Lowering& l, const Node& node) {
   }
   const int32_t target = f32_result(l, node);
   const SymInt length = q.sizes[r - 2];
-  Emit call{.kernel = "aten.scaled_dot_product_attention.f32",
-            .buffers = {target, l.in_dtype(node.inputs[0], DType::kF32), l.in_dtype(node.inputs[1], DType::kF32),
-                        l.in_dtype(node.inputs[2], DType::kF32), mask},
-            .integers = {batch, heads, kv_heads, length, k.sizes[r - 2], q.sizes[r - 1], v.sizes[r - 1],
-                         double_bits(scale), attribute_as<bool>(node, "is_causal") ? 1 : 0, mask_kind}};
+  Emit call{
+      .kernel = "aten.scaled_dot_product_attention.f32",
+      .buffers = {target, l.in_dtype(node.inputs[0], DType::kF32), l.in_dtype(node.inputs[1], DType::kF32),
+                  l.in_dtype(node.inputs[2], DType::kF32), mask},
+      .integers = {batch, heads, kv_heads, length, k.sizes[r - 2], q.sizes[r - 1], v.sizes[r - 1],
+                   double_bits(scale), attribute_as<bool>(node, "is_causal") ? 1 : 0, mask_kind}};
   append(call.integers, mask_strides);
   call.rows = batch * heads * length;
   call.row_cost = product_cost(k.sizes[r - 2] * q.sizes[r - 1] * 4);

@@ -1,5 +1,5 @@
-// Resident memory over many calls: memory_bench MODEL. 300 large random calls and 10,000 calls of at most 64 tokens; the
-// resident set may grow by 2 % after the first large ones.
+// Resident memory over many calls: memory_bench MODEL. 300 large random calls and 10,000 calls of at most 64
+// tokens; the resident set may grow by 2 % after the first large ones.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -51,9 +51,11 @@ int main(int argc, char** argv) {
     peak = std::max(peak, resident_kb());
   }
   const long after = resident_kb();
-  fmt::print("resident set: {} kB after the first large calls, {} kB after 10,200 small and 300 large ones ({:+.2f} %), "
-             "peak {} kB; arena peak {} kB\n",
-             before, after, 100.0 * static_cast<double>(after - before) / static_cast<double>(before), peak,
-             embedder.module().peak_arena_bytes() / 1024);
+  fmt::print(
+      "resident set: {} kB after the first large calls, {} kB after 10,200 small and 300 large ones ({:+.2f} "
+      "%), "
+      "peak {} kB; arena peak {} kB\n",
+      before, after, 100.0 * static_cast<double>(after - before) / static_cast<double>(before), peak,
+      embedder.module().peak_arena_bytes() / 1024);
   return after <= before + before / 50 ? 0 : 1;
 }

@@ -215,7 +215,7 @@ void clamp_chunk(void* out, const void* const* in, int64_t n, const int64_t* att
       return;
     }
   }
-EDGE_IVDEP
+  EDGE_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     const T raised = a[i] < low ? low : a[i];
     to[i] = raised > high ? high : raised;

@@ -10,8 +10,8 @@
 
 #include "backends/cpu/prebuilt/registry.h"
 
-// The loop behind it carries nothing from one iteration to the next, also where the result replaces an operand. Clang
-// checks for overlap at run time instead.
+// The loop behind it carries nothing from one iteration to the next, also where the result replaces an
+// operand. Clang checks for overlap at run time instead.
 #if defined(__clang__)
 #define EDGE_IVDEP
 #else

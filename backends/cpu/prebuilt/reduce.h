@@ -302,7 +302,7 @@ void column_update(void* lanes_out, const ColumnRun& run, const void* parameters
   const T* row = static_cast<const T*>(run.x);
   for (int64_t i = 0; i < run.n; ++i, row += run.stride) {
     A* acc = static_cast<A*>(lanes_out) + (run.first + i) % kReduceLanes<A> * kBlock;
-EDGE_IVDEP
+    EDGE_IVDEP
     for (int64_t c = 0; c < run.width; ++c) acc[c] = Op::step(acc[c], as_accumulator<A>(row[c]), p[c]);
   }
 }

@@ -21,7 +21,7 @@ struct BufferDecl {
   std::vector<SymInt> sizes;
   int32_t index = -1;  // kInput, kOutput, kState, kSaved: position among those of the call; kConstant: in
                        // constants; kIndex: in unit_lists
-  int32_t slot = -1;  // kTemp: arena slot (buffer plan)
+  int32_t slot = -1;   // kTemp: arena slot (buffer plan)
 };
 
 // Where a constant's bytes come from. `format` "raw" is the tensor as in its file; other names are packed

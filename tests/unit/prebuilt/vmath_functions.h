@@ -5,11 +5,26 @@
 #include <span>
 #include <string_view>
 
-#define EDGE_VMATH_FUNCTIONS(X)                                                                         \
-  X(exp)                                                                                                \
-  X(exp2)                                                                                               \
-  X(log) X(log1p) X(tanh) X(erf) X(gelu) X(gelu_tanh) X(sigmoid) X(silu) X(sin) X(cos) X(floor) X(ceil) \
-      X(trunc) X(round_even) X(sqrt)
+// clang-format off
+#define EDGE_VMATH_FUNCTIONS(X) \
+  X(exp) \
+  X(exp2) \
+  X(log) \
+  X(log1p) \
+  X(tanh) \
+  X(erf) \
+  X(gelu) \
+  X(gelu_tanh) \
+  X(sigmoid) \
+  X(silu) \
+  X(sin) \
+  X(cos) \
+  X(floor) \
+  X(ceil) \
+  X(trunc) \
+  X(round_even) \
+  X(sqrt)
+// clang-format on
 
 namespace edge_infer {
 

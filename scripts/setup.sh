@@ -8,7 +8,7 @@ packages=(
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
   libboost-dev libtbb-dev nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev
   libutf8proc-dev libgumbo-dev libmd4c-dev libzip-dev libpugixml-dev libsqlite3-dev libcurl4-openssl-dev libssl-dev libseccomp-dev libxxhash-dev
-  libgtest-dev libbenchmark-dev python3-venv python3-numpy
+  libgtest-dev libbenchmark-dev python3-venv python3-numpy man-db groff-base
 )
 missing=()
 for package in "${packages[@]}"; do

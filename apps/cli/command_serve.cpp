@@ -11,6 +11,7 @@
 #include <string>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/report.h"
 #include "apps/server/server.h"
 #include "models/embedder.h"
 #include "runtime/base/cpu.h"
@@ -33,11 +34,6 @@ std::string served_name(const std::string& model) {
   return name.empty() ? model : name;
 }
 
-int fail_with(const Error& error) {
-  std::fprintf(stderr, "edge-infer: %s\n", error.message.c_str());
-  return 1;
-}
-
 int serve(ServeArguments arguments) {
   // Blocked before any thread starts, so that sigwait below is the only one to see them.
   sigset_t signals;
@@ -47,15 +43,17 @@ int serve(ServeArguments arguments) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const auto embedder = Embedder::open(arguments.model, arguments.embedder);
-  if (!embedder) return fail_with(embedder.error());
+  if (!embedder) return report_error(embedder.error());
   ServerOptions& options = arguments.server;
   options.service.model_name = served_name(arguments.model);
-  // Small enough that a request which comes during a forward waits little, large enough for full speed.
-  constexpr int64_t kBatchTokens = 2048;
-  options.service.batching.batch_tokens = std::min((*embedder)->max_batch_tokens(), kBatchTokens);
+  // Small enough that a request which comes during a forward waits little, large enough to keep every worker
+  // busy.
+  constexpr int64_t kTokensPerWorker = 1024;
+  options.service.batching.batch_tokens =
+      std::clamp(kTokensPerWorker * worker_budget(), 2 * kTokensPerWorker, (*embedder)->max_batch_tokens());
   options.service.workers = std::clamp(worker_budget(), 1, 8);
   const auto server = Server::start(**embedder, options);
-  if (!server) return fail_with(server.error());
+  if (!server) return report_error(server.error());
   std::fprintf(stderr, "listening on %s (%s, %lld dimensions)\n", (*server)->url().c_str(),
                options.service.model_name.c_str(), static_cast<long long>((*embedder)->dimensions()));
 
@@ -76,12 +74,17 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   if (const char* key = std::getenv("EDGE_INFER_API_KEY")) arguments->server.service.access.api_key = key;
   CLI::App* command = app.add_subcommand("serve", "answer embedding requests over HTTP");
   command->add_option("--model", arguments->model, "model directory, or a name that was pulled")->required();
-  command->add_option("--host", arguments->server.host, "address to listen on; another than loopback needs a key")
+  command
+      ->add_option("--host", arguments->server.host,
+                   "address to listen on; another than loopback needs a key")
       ->capture_default_str();
-  command->add_option("--port", arguments->server.port, "port to listen on; 0: any free one")->capture_default_str();
-  command->add_option("--api-key", arguments->server.service.access.api_key,
-                      "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
-  command->add_option("--device", arguments->embedder.device, "auto or cpu")->check(CLI::IsMember({"auto", "cpu"}));
+  command->add_option("--port", arguments->server.port, "port to listen on; 0: any free one")
+      ->capture_default_str();
+  command->add_option(
+      "--api-key", arguments->server.service.access.api_key,
+      "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
+  command->add_option("--device", arguments->embedder.device, "auto or cpu")
+      ->check(CLI::IsMember({"auto", "cpu"}));
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
       ->check(CLI::Range(1, 4096));
   command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });

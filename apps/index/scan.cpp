@@ -1,9 +1,11 @@
 #include "apps/index/scan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "apps/index/schema.h"
 #include "apps/index/vector_blocks.h"
@@ -24,8 +26,8 @@ template <typename Vector>
   sum += x * y;
 }
 
-// Four running sums hide the latency of the additions. The order of the sums depends on the vector type only, so one
-// machine always gives one score.
+// Four running sums hide the latency of the additions. The order of the sums depends on the vector type only,
+// so one machine always gives one score.
 template <typename Vector>
 [[gnu::always_inline]] inline float dot(const float* a, const float* b, size_t n) {
   constexpr size_t kLanes = sizeof(Vector) / sizeof(float);
@@ -88,42 +90,132 @@ void dot_rows(std::span<const float> query, const float* rows, std::span<float> 
   chosen(query.data(), query.size(), rows, scores.size(), scores.data());
 }
 
-Result<std::vector<ScoredSlot>> scan_vectors(const Database& database, std::span<const float> query, size_t count) {
-  std::vector<ScoredSlot> best;
-  if (count == 0) return best;
-  const auto block_bytes = static_cast<size_t>(kBlockSlots) * query.size_bytes();
-  std::vector<float> rows(static_cast<size_t>(kBlockSlots) * query.size());
-  std::vector<float> scores(static_cast<size_t>(kBlockSlots));
-  EDGE_INFER_ASSIGN(Statement blocks, database.prepare("SELECT id, live FROM block WHERE used > 0 ORDER BY id"));
-  std::optional<BlobHandle> data;
+namespace {
+
+struct BlockRef {
+  int64_t id = 0;
+  LiveBits live{};
+};
+
+// Blocks that a thread takes at a time.
+constexpr size_t kBlocksPerTurn = 8;
+
+Result<std::vector<BlockRef>> list_blocks(const Database& database) {
+  EDGE_INFER_ASSIGN(Statement blocks,
+                    database.prepare("SELECT id, live FROM block WHERE used > 0 ORDER BY id"));
+  std::vector<BlockRef> list;
   while (true) {
     EDGE_INFER_ASSIGN(const bool row, blocks.step());
-    if (!row) break;
-    const int64_t id = blocks.integer(0);
-    EDGE_INFER_ASSIGN(const LiveBits live, decode_live_bits(database, id, blocks.blob(1)));
-    if (!data) {
-      EDGE_INFER_ASSIGN(data, BlobHandle::open(database, "block_data", "data", id, false));
-    } else {
-      EDGE_INFER_RETURN_IF_ERROR(data->move_to(id));
-    }
-    if (static_cast<size_t>(data->size()) != block_bytes)
-      return fail(ErrorCode::kCorruption, "\"{}\": block {} has {} bytes, expected {}", database.path().native(), id,
-                  data->size(), block_bytes);
-    EDGE_INFER_RETURN_IF_ERROR(data->read(std::as_writable_bytes(std::span(rows)), 0));
-    dot_rows(query, rows.data(), scores);
-    for (size_t place = 0; place < scores.size(); ++place) {
-      const ScoredSlot found{id * kBlockSlots + static_cast<int64_t>(place), scores[place]};
-      const bool wanted = best.size() < count || better(found, best.front());
-      if (!wanted || (live[place / 64] >> (place % 64) & 1) == 0 || !(found.score == found.score)) continue;
-      if (best.size() == count) {
-        std::pop_heap(best.begin(), best.end(), better);
-        best.pop_back();
-      }
-      best.push_back(found);
-      std::push_heap(best.begin(), best.end(), better);
+    if (!row) return list;
+    BlockRef block{blocks.integer(0), {}};
+    EDGE_INFER_ASSIGN(block.live, decode_live_bits(database, block.id, blocks.blob(1)));
+    list.push_back(block);
+  }
+}
+
+// One thread's work: blocks from the shared list, and the best vectors among them.
+class ScanWorker {
+ public:
+  ScanWorker(const Database& database, std::span<const float> query, size_t count)
+      : database_(database),
+        query_(query),
+        count_(count),
+        rows_(static_cast<size_t>(kBlockSlots) * query.size()),
+        scores_(static_cast<size_t>(kBlockSlots)) {}
+
+  Status run(const std::vector<BlockRef>& blocks, std::atomic<size_t>& next) {
+    while (true) {
+      const size_t first = next.fetch_add(kBlocksPerTurn);
+      if (first >= blocks.size()) return {};
+      const size_t last = std::min(first + kBlocksPerTurn, blocks.size());
+      for (size_t i = first; i < last; ++i) EDGE_INFER_RETURN_IF_ERROR(scan(blocks[i]));
     }
   }
+
+  std::vector<ScoredSlot>& best() { return best_; }
+
+ private:
+  Status scan(const BlockRef& block) {
+    if (!data_) {
+      EDGE_INFER_ASSIGN(data_, BlobHandle::open(database_, "block_data", "data", block.id, false));
+    } else {
+      EDGE_INFER_RETURN_IF_ERROR(data_->move_to(block.id));
+    }
+    const auto bytes = std::as_writable_bytes(std::span(rows_));
+    if (static_cast<size_t>(data_->size()) != bytes.size())
+      return fail(ErrorCode::kCorruption, "\"{}\": block {} has {} bytes, expected {}",
+                  database_.path().native(), block.id, data_->size(), bytes.size());
+    EDGE_INFER_RETURN_IF_ERROR(data_->read(bytes, 0));
+    dot_rows(query_, rows_.data(), scores_);
+    for (size_t place = 0; place < scores_.size(); ++place) {
+      const bool live = (block.live[place / 64] >> (place % 64) & 1) != 0;
+      const bool number = scores_[place] == scores_[place];
+      if (live && number) offer({block.id * kBlockSlots + static_cast<int64_t>(place), scores_[place]});
+    }
+    return {};
+  }
+
+  void offer(const ScoredSlot& found) {
+    if (best_.size() == count_) {
+      if (!better(found, best_.front())) return;
+      std::pop_heap(best_.begin(), best_.end(), better);
+      best_.pop_back();
+    }
+    best_.push_back(found);
+    std::push_heap(best_.begin(), best_.end(), better);
+  }
+
+  const Database& database_;
+  std::span<const float> query_;
+  size_t count_;
+  std::vector<float> rows_, scores_;
+  std::optional<BlobHandle> data_;
+  std::vector<ScoredSlot> best_;
+};
+
+// Runs a helper's share, if its connection sees the state that `generation` names.
+Status run_helper(ScanWorker& worker, const Database& database, int64_t generation,
+                  const std::vector<BlockRef>& blocks, std::atomic<size_t>& next) {
+  EDGE_INFER_RETURN_IF_ERROR(database.run("BEGIN"));
+  const auto seen = database.integer("SELECT generation FROM space");
+  Status status;
+  if (!seen)
+    status = std::unexpected(seen.error());
+  else if (*seen == generation)
+    status = worker.run(blocks, next);
+  const Status ended = database.run("COMMIT");
+  return status ? ended : status;
+}
+
+}  // namespace
+
+Result<std::vector<ScoredSlot>> scan_vectors(const Database& database, std::span<const float> query,
+                                             size_t count,
+                                             std::span<const std::unique_ptr<Database>> helpers) {
+  if (count == 0) return std::vector<ScoredSlot>{};
+  EDGE_INFER_ASSIGN(const std::vector<BlockRef> blocks, list_blocks(database));
+  std::atomic<size_t> next{0};
+  std::vector<std::unique_ptr<ScanWorker>> workers;
+  for (size_t i = 0; i <= helpers.size(); ++i)
+    workers.push_back(std::make_unique<ScanWorker>(i == 0 ? database : *helpers[i - 1], query, count));
+  std::vector<Status> statuses(workers.size());
+  if (!helpers.empty()) {
+    EDGE_INFER_ASSIGN(const int64_t generation, database.integer("SELECT generation FROM space"));
+    std::vector<std::jthread> threads;
+    for (size_t i = 1; i < workers.size(); ++i)
+      threads.emplace_back(
+          [&, i] { statuses[i] = run_helper(*workers[i], *helpers[i - 1], generation, blocks, next); });
+    statuses[0] = workers[0]->run(blocks, next);
+  } else {
+    statuses[0] = workers[0]->run(blocks, next);
+  }
+  std::vector<ScoredSlot> best;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    EDGE_INFER_RETURN_IF_ERROR(std::move(statuses[i]));
+    best.insert(best.end(), workers[i]->best().begin(), workers[i]->best().end());
+  }
   std::sort(best.begin(), best.end(), better);
+  if (best.size() > count) best.resize(count);
   return best;
 }
 

@@ -29,14 +29,22 @@ constexpr size_t kTextsPerPass = 4096;
 
 int32_t code_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return EDGE_INFER_INVALID_ARGUMENT;
-    case ErrorCode::kNotFound: return EDGE_INFER_NOT_FOUND;
-    case ErrorCode::kCorruption: return EDGE_INFER_CORRUPTION;
-    case ErrorCode::kUnsupported: return EDGE_INFER_UNSUPPORTED;
-    case ErrorCode::kResourceExhausted: return EDGE_INFER_RESOURCE_EXHAUSTED;
-    case ErrorCode::kIoError: return EDGE_INFER_IO_ERROR;
-    case ErrorCode::kCancelled: return EDGE_INFER_CANCELLED;
-    case ErrorCode::kInternal: return EDGE_INFER_INTERNAL;
+    case ErrorCode::kInvalidArgument:
+      return EDGE_INFER_INVALID_ARGUMENT;
+    case ErrorCode::kNotFound:
+      return EDGE_INFER_NOT_FOUND;
+    case ErrorCode::kCorruption:
+      return EDGE_INFER_CORRUPTION;
+    case ErrorCode::kUnsupported:
+      return EDGE_INFER_UNSUPPORTED;
+    case ErrorCode::kResourceExhausted:
+      return EDGE_INFER_RESOURCE_EXHAUSTED;
+    case ErrorCode::kIoError:
+      return EDGE_INFER_IO_ERROR;
+    case ErrorCode::kCancelled:
+      return EDGE_INFER_CANCELLED;
+    case ErrorCode::kInternal:
+      return EDGE_INFER_INTERNAL;
   }
   return EDGE_INFER_INTERNAL;
 }
@@ -69,16 +77,17 @@ int32_t guarded(edge_infer_error* error, Body body) noexcept {
   }
 }
 
-// The caller's options as this build knows them: what a shorter, older struct lacks is zero, what a longer one has more
-// is left alone.
+// The caller's options as this build knows them: what a shorter, older struct lacks is zero, what a longer
+// one has more is left alone.
 Status read_options(const edge_infer_options* given, edge_infer::EmbedderOptions& result) {
   if (given == nullptr) return {};
   edge_infer_options options{};
   if (given->size < sizeof options.size || given->size > 4096)
-    return fail(ErrorCode::kInvalidArgument, "options.size is {}, expected sizeof(edge_infer_options) = {}", given->size,
-                sizeof options);
+    return fail(ErrorCode::kInvalidArgument, "options.size is {}, expected sizeof(edge_infer_options) = {}",
+                given->size, sizeof options);
   std::memcpy(&options, given, std::min(given->size, sizeof options));
-  if (options.threads < 0) return fail(ErrorCode::kInvalidArgument, "options.threads is {}, expected >= 0", options.threads);
+  if (options.threads < 0)
+    return fail(ErrorCode::kInvalidArgument, "options.threads is {}, expected >= 0", options.threads);
   if (options.max_length < 0)
     return fail(ErrorCode::kInvalidArgument, "options.max_length is {}, expected >= 0", options.max_length);
   if (options.precision != nullptr) result.precision = options.precision;
@@ -93,21 +102,35 @@ Status read_options(const edge_infer_options* given, edge_infer::EmbedderOptions
 
 extern "C" {
 
-const char* edge_infer_version(void) { return EDGE_INFER_VERSION; }
-int32_t edge_infer_abi_version(void) { return EDGE_INFER_ABI_VERSION; }
+const char* edge_infer_version(void) {
+  return EDGE_INFER_VERSION;
+}
+int32_t edge_infer_abi_version(void) {
+  return EDGE_INFER_ABI_VERSION;
+}
 
 const char* edge_infer_code_name(int32_t code) {
   switch (code) {
-    case EDGE_INFER_OK: return "ok";
-    case EDGE_INFER_INVALID_ARGUMENT: return "invalid argument";
-    case EDGE_INFER_NOT_FOUND: return "not found";
-    case EDGE_INFER_CORRUPTION: return "corrupt data";
-    case EDGE_INFER_UNSUPPORTED: return "unsupported";
-    case EDGE_INFER_RESOURCE_EXHAUSTED: return "resource exhausted";
-    case EDGE_INFER_IO_ERROR: return "i/o error";
-    case EDGE_INFER_CANCELLED: return "cancelled";
-    case EDGE_INFER_INTERNAL: return "internal error";
-    default: return "unknown code";
+    case EDGE_INFER_OK:
+      return "ok";
+    case EDGE_INFER_INVALID_ARGUMENT:
+      return "invalid argument";
+    case EDGE_INFER_NOT_FOUND:
+      return "not found";
+    case EDGE_INFER_CORRUPTION:
+      return "corrupt data";
+    case EDGE_INFER_UNSUPPORTED:
+      return "unsupported";
+    case EDGE_INFER_RESOURCE_EXHAUSTED:
+      return "resource exhausted";
+    case EDGE_INFER_IO_ERROR:
+      return "i/o error";
+    case EDGE_INFER_CANCELLED:
+      return "cancelled";
+    case EDGE_INFER_INTERNAL:
+      return "internal error";
+    default:
+      return "unknown code";
   }
 }
 
@@ -125,7 +148,9 @@ int32_t edge_infer_open(const char* model_path, const edge_infer_options* option
   });
 }
 
-void edge_infer_free(edge_infer_model* model) { delete model; }
+void edge_infer_free(edge_infer_model* model) {
+  delete model;
+}
 
 int64_t edge_infer_dimensions(const edge_infer_model* model) {
   return model == nullptr ? 0 : model->embedder->dimensions();
@@ -134,9 +159,9 @@ int64_t edge_infer_max_length(const edge_infer_model* model) {
   return model == nullptr ? 0 : model->embedder->max_length();
 }
 
-int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts, const size_t* lengths, size_t count,
-                         const char* prompt_name, float* vectors, size_t capacity, edge_infer_text_info* infos,
-                         edge_infer_error* error) {
+int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts, const size_t* lengths,
+                         size_t count, const char* prompt_name, float* vectors, size_t capacity,
+                         edge_infer_text_info* infos, edge_infer_error* error) {
   return guarded(error, [&]() -> Status {
     if (model == nullptr) return fail(ErrorCode::kInvalidArgument, "model is NULL");
     if (count == 0) return {};
@@ -144,20 +169,24 @@ int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts
       return fail(ErrorCode::kInvalidArgument, "{} is NULL", texts == nullptr ? "texts" : "vectors");
     const auto width = static_cast<size_t>(model->embedder->dimensions());
     if (capacity / width < count)
-      return fail(ErrorCode::kInvalidArgument, "room for {} floats, {} texts of {} dimensions need {}", capacity, count,
-                  width, count > SIZE_MAX / width ? SIZE_MAX : count * width);
+      return fail(ErrorCode::kInvalidArgument, "room for {} floats, {} texts of {} dimensions need {}",
+                  capacity, count, width, count > SIZE_MAX / width ? SIZE_MAX : count * width);
     for (size_t i = 0; i < count; ++i)
       if (texts[i] == nullptr && (lengths == nullptr || lengths[i] != 0))
         return fail(ErrorCode::kInvalidArgument, "texts[{}] is NULL", i);
-    EDGE_INFER_ASSIGN(const std::string prompt, model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
+    EDGE_INFER_ASSIGN(const std::string prompt,
+                      model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
     std::vector<std::string> pass;
     std::vector<edge_infer::Encoding> encodings;
     for (size_t first = 0; first < count; first += pass.size()) {
       pass.clear();
       for (size_t i = first; i < std::min(count, first + kTextsPerPass); ++i) {
-        if (texts[i] == nullptr) pass.emplace_back();
-        else if (lengths == nullptr) pass.emplace_back(texts[i]);
-        else pass.emplace_back(texts[i], lengths[i]);
+        if (texts[i] == nullptr)
+          pass.emplace_back();
+        else if (lengths == nullptr)
+          pass.emplace_back(texts[i]);
+        else
+          pass.emplace_back(texts[i], lengths[i]);
       }
       EDGE_INFER_ASSIGN(const std::vector<float> rows,
                         model->embedder->embed(pass, prompt, infos == nullptr ? nullptr : &encodings));

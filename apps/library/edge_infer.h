@@ -1,9 +1,11 @@
-/* edge_infer: texts in, embedding vectors out. The C interface of libedge_infer.so; stable within an ABI version.
+/* edge_infer: texts in, embedding vectors out. The C interface of libedge_infer.so; stable within an ABI
+ * version.
  *
- * Every function that can fail returns a code (EDGE_INFER_OK = 0) and fills the caller's edge_infer_error when given
- * one. Nothing throws, prints, exits or installs signal handlers. A model may be used from any number of threads at
- * once; it is freed once, after the last call on it has returned. A child forked while no call runs may go on using a
- * model that its parent opened. Strings are UTF-8; what is not becomes U+FFFD. */
+ * Every function that can fail returns a code (EDGE_INFER_OK = 0) and fills the caller's edge_infer_error
+ * when given one. Nothing throws, prints, exits or installs signal handlers. A model may be used from any
+ * number of threads at once; it is freed once, after the last call on it has returned. A child forked while
+ * no call runs may go on using a model that its parent opened. Strings are UTF-8; what is not becomes U+FFFD.
+ */
 #ifndef EDGE_INFER_H
 #define EDGE_INFER_H
 
@@ -31,13 +33,13 @@ enum {
   EDGE_INFER_RESOURCE_EXHAUSTED = 5, /* memory, disk or a stated limit */
   EDGE_INFER_IO_ERROR = 6,           /* the system refused a read or a write */
   EDGE_INFER_CANCELLED = 7,
-  EDGE_INFER_INTERNAL = 8            /* a defect of this library */
+  EDGE_INFER_INTERNAL = 8 /* a defect of this library */
 };
 
 /* Owned by the caller; a success leaves it untouched. */
 typedef struct edge_infer_error {
   int32_t code;
-  char message[508]; /* lower-case, what was found and what was expected; cut at a character, always ends with 0 */
+  char message[508]; /* what was found and what was expected; cut at a character, always ends with 0 */
 } edge_infer_error;
 
 /* Begins with its size, so that it can grow: edge_infer_options options = EDGE_INFER_OPTIONS_INIT; */
@@ -66,8 +68,9 @@ EDGE_INFER_API int32_t edge_infer_abi_version(void);
 /* "not found", ...; never NULL. */
 EDGE_INFER_API const char* edge_infer_code_name(int32_t code);
 
-/* Opens a sentence-transformers model directory, or a model by the name that `edge-infer pull` stored it under.
- * `options` may be NULL. On success *model is to be freed with edge_infer_free; on failure it is NULL. */
+/* Opens a sentence-transformers model directory, or a model by the name that `edge-infer pull` stored it
+ * under. `options` may be NULL. On success *model is to be freed with edge_infer_free; on failure it is NULL.
+ */
 EDGE_INFER_API int32_t edge_infer_open(const char* model_path, const edge_infer_options* options,
                                        edge_infer_model** model, edge_infer_error* error);
 /* NULL is allowed. */
@@ -77,13 +80,15 @@ EDGE_INFER_API void edge_infer_free(edge_infer_model* model);
 EDGE_INFER_API int64_t edge_infer_dimensions(const edge_infer_model* model);
 EDGE_INFER_API int64_t edge_infer_max_length(const edge_infer_model* model);
 
-/* Embeds `count` texts: texts[i] has lengths[i] bytes, or ends with 0 where `lengths` is NULL. `prompt_name` selects a
- * prompt of the model to stand in front of each text; NULL or "": its default, often none. `vectors` receives
- * count x dimensions floats, row i for texts[i]; `capacity` is its size in floats. `infos`, unless NULL, receives
- * `count` entries. A text's vector does not depend on the texts beside it. On failure `vectors` is unspecified. */
-EDGE_INFER_API int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts, const size_t* lengths,
-                                        size_t count, const char* prompt_name, float* vectors, size_t capacity,
-                                        edge_infer_text_info* infos, edge_infer_error* error);
+/* Embeds `count` texts: texts[i] has lengths[i] bytes, or ends with 0 where `lengths` is NULL. `prompt_name`
+ * selects a prompt of the model to stand in front of each text; NULL or "": its default, often none.
+ * `vectors` receives count x dimensions floats, row i for texts[i]; `capacity` is its size in floats.
+ * `infos`, unless NULL, receives `count` entries. A text's vector does not depend on the texts beside it. On
+ * failure `vectors` is unspecified. */
+EDGE_INFER_API int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts,
+                                        const size_t* lengths, size_t count, const char* prompt_name,
+                                        float* vectors, size_t capacity, edge_infer_text_info* infos,
+                                        edge_infer_error* error);
 
 #ifdef __cplusplus
 }

@@ -33,8 +33,12 @@ class Model {
     model_.reset(opened);
   }
 
-  std::size_t dimensions() const noexcept { return static_cast<std::size_t>(edge_infer_dimensions(model_.get())); }
-  std::size_t max_length() const noexcept { return static_cast<std::size_t>(edge_infer_max_length(model_.get())); }
+  std::size_t dimensions() const noexcept {
+    return static_cast<std::size_t>(edge_infer_dimensions(model_.get()));
+  }
+  std::size_t max_length() const noexcept {
+    return static_cast<std::size_t>(edge_infer_max_length(model_.get()));
+  }
 
   // Row-major [texts.size(), dimensions()]; `infos`, when given, gets one entry a text.
   std::vector<float> embed(const std::vector<std::string_view>& texts, const char* prompt_name = nullptr,
@@ -48,8 +52,9 @@ class Model {
     std::vector<float> vectors(texts.size() * dimensions());
     if (infos != nullptr) infos->resize(texts.size());
     edge_infer_error error{};
-    if (edge_infer_embed(model_.get(), pointers.data(), lengths.data(), texts.size(), prompt_name, vectors.data(),
-                         vectors.size(), infos == nullptr ? nullptr : infos->data(), &error) != EDGE_INFER_OK)
+    if (edge_infer_embed(model_.get(), pointers.data(), lengths.data(), texts.size(), prompt_name,
+                         vectors.data(), vectors.size(), infos == nullptr ? nullptr : infos->data(),
+                         &error) != EDGE_INFER_OK)
       throw Exception(error);
     return vectors;
   }

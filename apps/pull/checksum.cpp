@@ -44,8 +44,12 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-Result<std::string> file_sha256(const std::filesystem::path& path) { return digest_file(path, EVP_sha256(), false); }
-Result<std::string> file_git_sha1(const std::filesystem::path& path) { return digest_file(path, EVP_sha1(), true); }
+Result<std::string> file_sha256(const std::filesystem::path& path) {
+  return digest_file(path, EVP_sha256(), false);
+}
+Result<std::string> file_git_sha1(const std::filesystem::path& path) {
+  return digest_file(path, EVP_sha1(), true);
+}
 
 Status verify_file(const std::filesystem::path& path, const HubFile& file) {
   std::error_code error;
@@ -56,11 +60,13 @@ Status verify_file(const std::filesystem::path& path, const HubFile& file) {
   if (!file.sha256.empty()) {
     EDGE_INFER_ASSIGN(const std::string found, file_sha256(path));
     if (found != lower(file.sha256))
-      return fail(ErrorCode::kCorruption, "{} has the SHA-256 {}, the hub says {}", file.name, found, lower(file.sha256));
+      return fail(ErrorCode::kCorruption, "{} has the SHA-256 {}, the hub says {}", file.name, found,
+                  lower(file.sha256));
   } else if (!file.git_sha1.empty()) {
     EDGE_INFER_ASSIGN(const std::string found, file_git_sha1(path));
     if (found != lower(file.git_sha1))
-      return fail(ErrorCode::kCorruption, "{} has the git id {}, the hub says {}", file.name, found, lower(file.git_sha1));
+      return fail(ErrorCode::kCorruption, "{} has the git id {}, the hub says {}", file.name, found,
+                  lower(file.git_sha1));
   }
   return {};
 }

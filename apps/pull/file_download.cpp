@@ -20,7 +20,8 @@ class PartFile {
  public:
   static Result<PartFile> open(const fs::path& path) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (descriptor < 0) return fail(ErrorCode::kIoError, "cannot write \"{}\": {}", path.native(), std::strerror(errno));
+    if (descriptor < 0)
+      return fail(ErrorCode::kIoError, "cannot write \"{}\": {}", path.native(), std::strerror(errno));
     PartFile file;
     file.descriptor_ = descriptor;
     file.path_ = path;
@@ -28,7 +29,9 @@ class PartFile {
     return file;
   }
   PartFile(PartFile&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)), size_(other.size_) {}
+      : descriptor_(std::exchange(other.descriptor_, -1)),
+        path_(std::move(other.path_)),
+        size_(other.size_) {}
   PartFile& operator=(PartFile&&) = delete;
   ~PartFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -74,10 +77,13 @@ std::string header_of(const FetchHead& head, const char* name) {
 }
 
 Status status_error(const FetchHead& head, const HubFile& file, const std::string& url) {
-  if (head.status == 404) return fail(ErrorCode::kNotFound, "{} is not there: {} answers 404", file.name, url);
+  if (head.status == 404)
+    return fail(ErrorCode::kNotFound, "{} is not there: {} answers 404", file.name, url);
   if (head.status == 401 || head.status == 403)
-    return fail(ErrorCode::kIoError, "{} may not be read (status {}): for a gated model set $HF_TOKEN", file.name, head.status);
-  return fail(ErrorCode::kIoError, "{} cannot be fetched: {} answers with status {}", file.name, url, head.status);
+    return fail(ErrorCode::kIoError, "{} may not be read (status {}): for a gated model set $HF_TOKEN",
+                file.name, head.status);
+  return fail(ErrorCode::kIoError, "{} cannot be fetched: {} answers with status {}", file.name, url,
+              head.status);
 }
 
 }  // namespace
@@ -89,7 +95,8 @@ Status download_file(HttpFetcher& fetcher, const std::string& url, HubFile& file
   fs::create_directories(target.parent_path(), ignored);
   if (fs::exists(target, ignored)) {
     // Of an earlier, interrupted pull of the same revision.
-    if (verify_file(target, file)) return progress.file_end(file.name, fs::file_size(target, ignored)), Status();
+    if (verify_file(target, file))
+      return progress.file_end(file.name, fs::file_size(target, ignored)), Status();
     fs::remove(target, ignored);
   }
   EDGE_INFER_ASSIGN(PartFile part, PartFile::open(part_path));
@@ -104,7 +111,8 @@ Status download_file(HttpFetcher& fetcher, const std::string& url, HubFile& file
     const uint64_t begin = part.size();
     if (begin > 0) {
       request.headers["Range"] = fmt::format("bytes={}-", begin);
-      if (const auto etag = read_file(etag_path, 1024); etag && !etag->empty()) request.headers["If-Range"] = *etag;
+      if (const auto etag = read_file(etag_path, 1024); etag && !etag->empty())
+        request.headers["If-Range"] = *etag;
     }
     const auto on_head = [&](const FetchHead& head) -> Status {
       if (head.status == 416 && begin > 0) {
@@ -114,8 +122,8 @@ Status download_file(HttpFetcher& fetcher, const std::string& url, HubFile& file
       if (head.status != 200 && head.status != 206) return status_error(head, file, url);
       if (head.status == 200 && begin > 0) EDGE_INFER_RETURN_IF_ERROR(part.clear());
       if (head.status == 206 && !range_begins_at(header_of(head, "content-range"), begin))
-        return fail(ErrorCode::kIoError, "{}: asked for bytes from {}, the server sends \"{}\"", file.name, begin,
-                    header_of(head, "content-range").substr(0, 60));
+        return fail(ErrorCode::kIoError, "{}: asked for bytes from {}, the server sends \"{}\"", file.name,
+                    begin, header_of(head, "content-range").substr(0, 60));
       if (file.sha256.empty() && is_hex(head.linked_etag, 64)) file.sha256 = head.linked_etag;
       if (file.sha256.empty() && file.git_sha1.empty() && is_hex(head.etag, 40)) file.git_sha1 = head.etag;
       const std::string etag = header_of(head, "etag");
@@ -125,7 +133,8 @@ Status download_file(HttpFetcher& fetcher, const std::string& url, HubFile& file
     };
     const auto on_body = [&](std::string_view bytes) -> Status {
       if (bytes.size() > limit - part.size())
-        return fail(ErrorCode::kCorruption, "{} has more than the {} bytes that were announced", file.name, limit);
+        return fail(ErrorCode::kCorruption, "{} has more than the {} bytes that were announced", file.name,
+                    limit);
       EDGE_INFER_RETURN_IF_ERROR(part.append(bytes));
       progress.file_bytes(part.size());
       return {};
@@ -138,8 +147,9 @@ Status download_file(HttpFetcher& fetcher, const std::string& url, HubFile& file
     if (status) break;
     if (!fetcher.is_transfer_cut()) return status;
     if (attempt >= options.retries)
-      return fail(ErrorCode::kIoError, "{} stopped after {}{} bytes; pull again to go on from there ({})", file.name,
-                  part.size(), file.size ? fmt::format(" of {}", *file.size) : "", status.error().message);
+      return fail(ErrorCode::kIoError, "{} stopped after {}{} bytes; pull again to go on from there ({})",
+                  file.name, part.size(), file.size ? fmt::format(" of {}", *file.size) : "",
+                  status.error().message);
     std::this_thread::sleep_for(std::chrono::milliseconds(options.retry_delay_ms << attempt));
   }
   EDGE_INFER_RETURN_IF_ERROR(part.sync());
@@ -150,7 +160,8 @@ Status download_file(HttpFetcher& fetcher, const std::string& url, HubFile& file
   }
   std::error_code error;
   fs::rename(part_path, target, error);
-  if (error) return fail(ErrorCode::kIoError, "cannot rename \"{}\": {}", part_path.native(), error.message());
+  if (error)
+    return fail(ErrorCode::kIoError, "cannot rename \"{}\": {}", part_path.native(), error.message());
   fs::remove(etag_path, ignored);
   progress.file_end(file.name, part.size());
   return {};

@@ -35,7 +35,8 @@ bool is_loopback(const std::string& host) {
 std::optional<UrlParts> parse_url(const std::string& base, const std::string& url) {
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> handle(curl_url(), curl_url_cleanup);
   if (!handle) return std::nullopt;
-  if (!base.empty() && curl_url_set(handle.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK) return std::nullopt;
+  if (!base.empty() && curl_url_set(handle.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK)
+    return std::nullopt;
   if (curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return std::nullopt;
   const auto part = [&](CURLUPart which) -> std::string {
     char* value = nullptr;
@@ -46,7 +47,8 @@ std::optional<UrlParts> parse_url(const std::string& base, const std::string& ur
   };
   UrlParts parts{part(CURLUPART_URL), lower(part(CURLUPART_SCHEME)), lower(part(CURLUPART_HOST))};
   parts.loopback = is_loopback(parts.host);
-  if (parts.url.empty() || parts.host.empty() || !part(CURLUPART_USER).empty() || !part(CURLUPART_PASSWORD).empty())
+  if (parts.url.empty() || parts.host.empty() || !part(CURLUPART_USER).empty() ||
+      !part(CURLUPART_PASSWORD).empty())
     return std::nullopt;
   return parts;
 }
@@ -59,7 +61,8 @@ std::string without_quotes(std::string etag) {
 
 class CurlFetcher final : public HttpFetcher {
  public:
-  CurlFetcher(UrlParts endpoint, std::string token) : endpoint_(std::move(endpoint)), token_(std::move(token)) {}
+  CurlFetcher(UrlParts endpoint, std::string token)
+      : endpoint_(std::move(endpoint)), token_(std::move(token)) {}
   ~CurlFetcher() override { curl_easy_cleanup(curl_); }
 
   Status open() {
@@ -84,10 +87,12 @@ class CurlFetcher final : public HttpFetcher {
       EDGE_INFER_ASSIGN(const bool redirected, perform(*url, request));
       if (!redirected) return {};
       const std::string location = head_.headers["location"];
-      if (location.empty()) return fail(ErrorCode::kIoError, "redirect without a Location from {}", url->host);
+      if (location.empty())
+        return fail(ErrorCode::kIoError, "redirect without a Location from {}", url->host);
       const std::string from = url->url;
       url = parse_url(from, location);
-      if (!url) return fail(ErrorCode::kUnsupported, "redirect to the malformed URL \"{}\"", location.substr(0, 200));
+      if (!url)
+        return fail(ErrorCode::kUnsupported, "redirect to the malformed URL \"{}\"", location.substr(0, 200));
     }
     return fail(ErrorCode::kIoError, "more than {} redirects from \"{}\"", kMaxRedirects, request.url);
   }
@@ -96,7 +101,8 @@ class CurlFetcher final : public HttpFetcher {
   Status check(const UrlParts& url) const {
     if (url.scheme == "https") return {};
     if (url.scheme == "http" && url.loopback && endpoint_.loopback) return {};
-    return fail(ErrorCode::kUnsupported, "refusing to follow to \"{}\": expected https", url.url.substr(0, 200));
+    return fail(ErrorCode::kUnsupported, "refusing to follow to \"{}\": expected https",
+                url.url.substr(0, 200));
   }
 
   // True: a redirect, with head_ saying where to.
@@ -105,7 +111,8 @@ class CurlFetcher final : public HttpFetcher {
     body_started_ = redirected_ = false;
     failure_ = {};
     curl_slist* list = nullptr;
-    for (const auto& [name, value] : request.headers) list = curl_slist_append(list, (name + ": " + value).c_str());
+    for (const auto& [name, value] : request.headers)
+      list = curl_slist_append(list, (name + ": " + value).c_str());
     if (!token_.empty() && url.host == endpoint_.host && url.scheme == endpoint_.scheme)
       list = curl_slist_append(list, ("Authorization: Bearer " + token_).c_str());
     const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list, curl_slist_free_all);
@@ -143,11 +150,13 @@ class CurlFetcher final : public HttpFetcher {
       case CURLE_COULDNT_CONNECT:
         return fail(ErrorCode::kIoError, "cannot reach host {}: offline? ({})", url.host, reason);
       case CURLE_OPERATION_TIMEDOUT:
-        if (!body_started_) return fail(ErrorCode::kIoError, "cannot reach host {}: offline? ({})", url.host, reason);
+        if (!body_started_)
+          return fail(ErrorCode::kIoError, "cannot reach host {}: offline? ({})", url.host, reason);
         return fail(ErrorCode::kIoError, "{} sends no more: {}", url.host, reason);
       case CURLE_PEER_FAILED_VERIFICATION:
         return fail(ErrorCode::kIoError, "the certificate of {} is not trusted: {}", url.host, reason);
-      default: return fail(ErrorCode::kIoError, "transfer from {} failed: {}", url.host, reason);
+      default:
+        return fail(ErrorCode::kIoError, "transfer from {} failed: {}", url.host, reason);
     }
   }
 
@@ -160,9 +169,10 @@ class CurlFetcher final : public HttpFetcher {
     if (line.starts_with("HTTP/")) {
       head_.headers.clear();
       const size_t space = line.find(' ');
-      head_.status = space == std::string_view::npos ? 0 : std::atoi(std::string(line.substr(space + 1, 3)).c_str());
-      redirected_ = head_.status == 301 || head_.status == 302 || head_.status == 303 || head_.status == 307 ||
-                    head_.status == 308;
+      head_.status =
+          space == std::string_view::npos ? 0 : std::atoi(std::string(line.substr(space + 1, 3)).c_str());
+      redirected_ = head_.status == 301 || head_.status == 302 || head_.status == 303 ||
+                    head_.status == 307 || head_.status == 308;
       return;
     }
     const size_t colon = line.find(':');
@@ -170,7 +180,8 @@ class CurlFetcher final : public HttpFetcher {
     std::string_view value = line.substr(colon + 1);
     while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
     const std::string name = lower(std::string(line.substr(0, colon)));
-    if (name == "x-linked-etag" && head_.linked_etag.empty()) head_.linked_etag = without_quotes(std::string(value));
+    if (name == "x-linked-etag" && head_.linked_etag.empty())
+      head_.linked_etag = without_quotes(std::string(value));
     if (name == "etag" && head_.etag.empty()) head_.etag = without_quotes(std::string(value));
     head_.headers[name] = value;
   }
@@ -201,11 +212,12 @@ class CurlFetcher final : public HttpFetcher {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpFetcher>> HttpFetcher::create(const std::string& endpoint, const std::string& token) {
+Result<std::unique_ptr<HttpFetcher>> HttpFetcher::create(const std::string& endpoint,
+                                                         const std::string& token) {
   auto parts = parse_url("", endpoint);
   if (!parts || !(parts->scheme == "https" || (parts->scheme == "http" && parts->loopback)))
-    return fail(ErrorCode::kInvalidArgument, "endpoint \"{}\": expected https://HOST, or http:// of a loopback address",
-                endpoint);
+    return fail(ErrorCode::kInvalidArgument,
+                "endpoint \"{}\": expected https://HOST, or http:// of a loopback address", endpoint);
   auto fetcher = std::make_unique<CurlFetcher>(*std::move(parts), token);
   EDGE_INFER_RETURN_IF_ERROR(fetcher->open());
   return fetcher;

@@ -1,5 +1,5 @@
-// GET through libcurl, with the redirect policy of pull: https only; plain http from and to loopback addresses, where
-// the endpoint itself is one (tests, mirrors on this machine).
+// GET through libcurl, with the redirect policy of pull: https only; plain http from and to loopback
+// addresses, where the endpoint itself is one (tests, mirrors on this machine).
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct FetchRequest {
 struct FetchHead {
   int status = 0;
   std::map<std::string, std::string> headers;  // of the last hop, lower-case names
-  // x-linked-etag and etag of the first hop that had them, without quotes: hubs name a large file's hash before they
-  // redirect to where it is stored.
+  // x-linked-etag and etag of the first hop that had them, without quotes: hubs name a large file's hash
+  // before they redirect to where it is stored.
   std::string linked_etag, etag;
 };
 
 class HttpFetcher {
  public:
-  // `endpoint` is "https://host[/path]" or "http://LOOPBACK[:port][/path]"; `token` (may be empty) is sent as Bearer to
-  // the endpoint's own host only. Errors: kInvalidArgument.
+  // `endpoint` is "https://host[/path]" or "http://LOOPBACK[:port][/path]"; `token` (may be empty) is sent as
+  // Bearer to the endpoint's own host only. Errors: kInvalidArgument.
   static Result<std::unique_ptr<HttpFetcher>> create(const std::string& endpoint, const std::string& token);
   virtual ~HttpFetcher() = default;
 
@@ -38,9 +38,9 @@ class HttpFetcher {
   // A piece of the body of a 200 or 206.
   using OnBody = std::function<Status(std::string_view)>;
 
-  // Follows at most 5 redirects. Any status is a success here; bodies of other statuses than 200 and 206 are dropped.
-  // Errors: kIoError (offline: says that the host cannot be reached; transfer broken: is_transfer_cut() holds after),
-  // kUnsupported (a redirect off https), and what the callbacks return.
+  // Follows at most 5 redirects. Any status is a success here; bodies of other statuses than 200 and 206 are
+  // dropped. Errors: kIoError (offline: says that the host cannot be reached; transfer broken:
+  // is_transfer_cut() holds after), kUnsupported (a redirect off https), and what the callbacks return.
   virtual Status get(const FetchRequest& request, const OnHead& on_head, const OnBody& on_body) = 0;
   // The last get() ended within a body: asking for the rest may succeed.
   virtual bool is_transfer_cut() const = 0;

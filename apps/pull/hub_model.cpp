@@ -10,13 +10,17 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 11> kRootFiles = {
-    "config.json",          "tokenizer.json",
-    "tokenizer_config.json", "vocab.txt",
-    "special_tokens_map.json", "modules.json",
-    "sentence_bert_config.json", "config_sentence_transformers.json",
-    "model.safetensors",    "model.safetensors.index.json",
-    "added_tokens.json"};
+constexpr std::array<std::string_view, 11> kRootFiles = {"config.json",
+                                                         "tokenizer.json",
+                                                         "tokenizer_config.json",
+                                                         "vocab.txt",
+                                                         "special_tokens_map.json",
+                                                         "modules.json",
+                                                         "sentence_bert_config.json",
+                                                         "config_sentence_transformers.json",
+                                                         "model.safetensors",
+                                                         "model.safetensors.index.json",
+                                                         "added_tokens.json"};
 constexpr size_t kMaxFiles = 1000;
 
 bool all_digits(std::string_view text) {
@@ -37,17 +41,21 @@ bool is_module_file(std::string_view name) {
   if (slash == std::string_view::npos) return false;
   const std::string_view folder = name.substr(0, slash), file = name.substr(slash + 1);
   const size_t underscore = folder.find('_');
-  if (underscore == std::string_view::npos || underscore > 3 || !all_digits(folder.substr(0, underscore))) return false;
+  if (underscore == std::string_view::npos || underscore > 3 || !all_digits(folder.substr(0, underscore)))
+    return false;
   const std::string_view kind = folder.substr(underscore + 1);
   if (kind == "Pooling" || kind == "Normalize") return file == "config.json";
   if (kind == "Dense") return file == "config.json" || file == "model.safetensors";
   return false;
 }
 
-bool is_weights(std::string_view name) { return name.ends_with(".safetensors"); }
+bool is_weights(std::string_view name) {
+  return name.ends_with(".safetensors");
+}
 
 const HubFile* find_file(const std::vector<HubFile>& files, std::string_view name) {
-  const auto found = std::find_if(files.begin(), files.end(), [&](const HubFile& file) { return file.name == name; });
+  const auto found =
+      std::find_if(files.begin(), files.end(), [&](const HubFile& file) { return file.name == name; });
   return found == files.end() ? nullptr : &*found;
 }
 
@@ -73,7 +81,8 @@ Result<HubModel> parse_hub_model(const std::string& text, const std::string& nam
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto siblings = json.is_object() ? json.find("siblings") : json.end();
   if (!json.is_object() || siblings == json.end() || !siblings->is_array())
-    return fail(ErrorCode::kCorruption, "the hub's answer about \"{}\" is no JSON object with a list \"siblings\"", name);
+    return fail(ErrorCode::kCorruption,
+                "the hub's answer about \"{}\" is no JSON object with a list \"siblings\"", name);
   HubModel model;
   model.revision = text_member(json, "sha");
   if (!is_hex(model.revision, 40)) model.revision = "main";
@@ -98,7 +107,8 @@ Result<HubModel> parse_hub_model(const std::string& text, const std::string& nam
   return model;
 }
 
-Result<std::vector<HubFile>> choose_files(const HubModel& model, const std::string& name, uint64_t size_limit) {
+Result<std::vector<HubFile>> choose_files(const HubModel& model, const std::string& name,
+                                          uint64_t size_limit) {
   const bool whole = find_file(model.files, "model.safetensors") != nullptr;
   const bool sharded = !whole && find_file(model.files, "model.safetensors.index.json") != nullptr;
   if (find_file(model.files, "config.json") == nullptr)
@@ -117,13 +127,16 @@ Result<std::vector<HubFile>> choose_files(const HubModel& model, const std::stri
     if (!sharded && (is_shard(file.name) || file.name == "model.safetensors.index.json")) continue;
     const uint64_t size = file.size.value_or(0);
     if (size > size_limit - total)
-      return fail(ErrorCode::kResourceExhausted, "the files of \"{}\" have more than {} bytes, the limit", name, size_limit);
+      return fail(ErrorCode::kResourceExhausted, "the files of \"{}\" have more than {} bytes, the limit",
+                  name, size_limit);
     total += size;
     chosen.push_back(file);
   }
   if (chosen.size() > kMaxFiles)
-    return fail(ErrorCode::kResourceExhausted, "\"{}\" has {} files, at most {} are fetched", name, chosen.size(), kMaxFiles);
-  std::stable_partition(chosen.begin(), chosen.end(), [](const HubFile& file) { return !is_weights(file.name); });
+    return fail(ErrorCode::kResourceExhausted, "\"{}\" has {} files, at most {} are fetched", name,
+                chosen.size(), kMaxFiles);
+  std::stable_partition(chosen.begin(), chosen.end(),
+                        [](const HubFile& file) { return !is_weights(file.name); });
   return chosen;
 }
 

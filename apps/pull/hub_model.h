@@ -1,5 +1,6 @@
-// What a hub says a model repository holds, and which of its files a model needs. File names come from the network:
-// only names of a fixed list pass, so that no path leaves the model's folder and no pickle is ever fetched.
+// What a hub says a model repository holds, and which of its files a model needs. File names come from the
+// network: only names of a fixed list pass, so that no path leaves the model's folder and no pickle is ever
+// fetched.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,13 @@ Result<HubModel> parse_hub_model(const std::string& json, const std::string& nam
 // config.json, tokenizer files, module folders' configs, safetensors; see the list in hub_model.cpp.
 bool is_allowed_file(std::string_view name);
 
-// The files to fetch, weights last. Errors: kUnsupported when the repository lacks a config, a tokenizer or safetensors
-// weights; kResourceExhausted above `size_limit` bytes in all.
-Result<std::vector<HubFile>> choose_files(const HubModel& model, const std::string& name, uint64_t size_limit);
+// The files to fetch, weights last. Errors: kUnsupported when the repository lacks a config, a tokenizer or
+// safetensors weights; kResourceExhausted above `size_limit` bytes in all.
+Result<std::vector<HubFile>> choose_files(const HubModel& model, const std::string& name,
+                                          uint64_t size_limit);
 
-// The shards that the text of a model.safetensors.index.json names. Errors: kCorruption (a name that is no shard's).
+// The shards that the text of a model.safetensors.index.json names. Errors: kCorruption (a name that is no
+// shard's).
 Result<std::vector<std::string>> index_shards(const std::string& json);
 
 // True for `digits` lower- or upper-case hexadecimal digits.

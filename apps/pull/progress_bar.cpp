@@ -6,12 +6,19 @@
 namespace edge_infer {
 namespace {
 
-double megabytes(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+double megabytes(uint64_t bytes) {
+  return static_cast<double>(bytes) / 1e6;
+}
+
+std::string size_text(uint64_t bytes) {
+  return bytes < 1'000'000 ? fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3)
+                           : fmt::format("{:.1f} MB", megabytes(bytes));
+}
 
 }  // namespace
 
 void ProgressBar::start(const std::string& name, size_t files, uint64_t total_bytes) {
-  fmt::print(stderr, "{}: {} files, {:.1f} MB\n", name, files, megabytes(total_bytes));
+  fmt::print(stderr, "{}: {} files, {}\n", name, files, size_text(total_bytes));
 }
 
 void ProgressBar::file_start(const std::string& file, uint64_t total_bytes, uint64_t resumed_bytes) {
@@ -19,7 +26,7 @@ void ProgressBar::file_start(const std::string& file, uint64_t total_bytes, uint
   total_ = total_bytes;
   resumed_ = resumed_bytes;
   begin_ = drawn_ = Clock::now();
-  if (resumed_bytes > 0) fmt::print(stderr, "{}: going on from {:.1f} MB\n", file, megabytes(resumed_bytes));
+  if (resumed_bytes > 0) fmt::print(stderr, "{}: going on from {}\n", file, size_text(resumed_bytes));
 }
 
 void ProgressBar::file_bytes(uint64_t done_bytes) {
@@ -31,18 +38,20 @@ void ProgressBar::file_bytes(uint64_t done_bytes) {
 
 void ProgressBar::draw(uint64_t done_bytes) {
   const double seconds = std::chrono::duration<double>(drawn_ - begin_).count();
-  const double rate = megabytes(done_bytes - std::min(done_bytes, resumed_)) / std::max(seconds, 1e-3);  // MB/s
+  const double rate =
+      megabytes(done_bytes - std::min(done_bytes, resumed_)) / std::max(seconds, 1e-3);  // MB/s
   if (total_ == 0) {
     fmt::print(stderr, "\r{}  {:.1f} MB  {:.1f} MB/s\x1b[K", file_, megabytes(done_bytes), rate);
     return;
   }
   const double left = rate > 0 ? megabytes(total_ - std::min(total_, done_bytes)) / rate : 0;
-  fmt::print(stderr, "\r{}  {:.1f} of {:.1f} MB  {} %  {:.1f} MB/s  {:.0f} s left\x1b[K", file_, megabytes(done_bytes),
-             megabytes(total_), done_bytes * 100 / total_, rate, left);
+  fmt::print(stderr, "\r{}  {:.1f} of {:.1f} MB  {} %  {:.1f} MB/s  {:.0f} s left\x1b[K", file_,
+             megabytes(done_bytes), megabytes(total_), done_bytes * 100 / total_, rate, left);
 }
 
 void ProgressBar::file_end(const std::string& file, uint64_t bytes) {
-  fmt::print(stderr, "{}{}  {:.1f} MB{}\n", terminal_ ? "\r" : "", file, megabytes(bytes), terminal_ ? "\x1b[K" : "");
+  fmt::print(stderr, "{}{}  {}{}\n", terminal_ ? "\r" : "", file, size_text(bytes),
+             terminal_ ? "\x1b[K" : "");
 }
 
 }  // namespace edge_infer

@@ -24,15 +24,17 @@ namespace {
 
 constexpr size_t kMaxAnswerBytes = size_t{32} << 20;
 constexpr uint64_t kSpareDiskBytes = uint64_t{64} << 20;
-constexpr const char* kManifest = ".edge-infer-pull.json";  // in a pulled model's folder: what it was made from
-constexpr const char* kRevisionFile = ".revision";          // in the folder of an unfinished pull
+constexpr const char* kManifest =
+    ".edge-infer-pull.json";                        // in a pulled model's folder: what it was made from
+constexpr const char* kRevisionFile = ".revision";  // in the folder of an unfinished pull
 
 // Held for the whole pull; the file stays, since removing it would let two pulls hold two different ones.
 class PullLock {
  public:
   static Result<PullLock> take(const fs::path& path, const std::string& name) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (descriptor < 0) return fail(ErrorCode::kIoError, "cannot write \"{}\": {}", path.native(), std::strerror(errno));
+    if (descriptor < 0)
+      return fail(ErrorCode::kIoError, "cannot write \"{}\": {}", path.native(), std::strerror(errno));
     PullLock lock(descriptor);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
       return fail(ErrorCode::kResourceExhausted, "another pull of \"{}\" is running", name);
@@ -59,7 +61,8 @@ Result<std::string> fetch_text(HttpFetcher& fetcher, const std::string& url, int
       },
       [&](std::string_view bytes) -> Status {
         if (text.size() + bytes.size() > kMaxAnswerBytes)
-          return fail(ErrorCode::kResourceExhausted, "the answer of {} has more than {} bytes", url, kMaxAnswerBytes);
+          return fail(ErrorCode::kResourceExhausted, "the answer of {} has more than {} bytes", url,
+                      kMaxAnswerBytes);
         text += bytes;
         return {};
       }));
@@ -68,11 +71,14 @@ Result<std::string> fetch_text(HttpFetcher& fetcher, const std::string& url, int
 
 Result<HubModel> list_model(HttpFetcher& fetcher, const std::string& endpoint, const std::string& name) {
   int status = 0;
-  EDGE_INFER_ASSIGN(const std::string text, fetch_text(fetcher, endpoint + "/api/models/" + name + "?blobs=true", status));
+  EDGE_INFER_ASSIGN(const std::string text,
+                    fetch_text(fetcher, endpoint + "/api/models/" + name + "?blobs=true", status));
   if (status == 404) return fail(ErrorCode::kNotFound, "no model \"{}\" at {}", name, endpoint);
   if (status == 401 || status == 403)
-    return fail(ErrorCode::kNotFound, "no model \"{}\" at {}, or it is private or gated: then set $HF_TOKEN", name, endpoint);
-  if (status != 200) return fail(ErrorCode::kIoError, "{} answers with status {}, expected 200", endpoint, status);
+    return fail(ErrorCode::kNotFound, "no model \"{}\" at {}, or it is private or gated: then set $HF_TOKEN",
+                name, endpoint);
+  if (status != 200)
+    return fail(ErrorCode::kIoError, "{} answers with status {}, expected 200", endpoint, status);
   return parse_hub_model(text, name);
 }
 
@@ -131,7 +137,8 @@ void sync_folder(const fs::path& dir) {
   ::close(descriptor);
 }
 
-// Gives the finished folder the model's name. Programs that run on an older one keep its files until they end.
+// Gives the finished folder the model's name. Programs that run on an older one keep its files until they
+// end.
 Status publish(const fs::path& staging, const fs::path& target) {
   std::error_code error;
   fs::remove(staging / kRevisionFile, error);
@@ -146,7 +153,8 @@ Status publish(const fs::path& staging, const fs::path& target) {
     if (error) {
       const std::string reason = error.message();
       if (replaces) fs::rename(old, target, error);
-      return fail(ErrorCode::kIoError, "cannot rename \"{}\" to \"{}\": {}", staging.native(), target.native(), reason);
+      return fail(ErrorCode::kIoError, "cannot rename \"{}\" to \"{}\": {}", staging.native(),
+                  target.native(), reason);
     }
     fs::remove_all(old, error);
   } else if (replaces) {
@@ -164,7 +172,8 @@ Status check_shards(const fs::path& staging, const std::vector<HubFile>& files) 
   EDGE_INFER_ASSIGN(const std::vector<std::string> shards, index_shards(text));
   for (const std::string& shard : shards)
     if (std::none_of(files.begin(), files.end(), [&](const HubFile& file) { return file.name == shard; }))
-      return fail(ErrorCode::kCorruption, "model.safetensors.index.json names {}, which the hub does not have", shard);
+      return fail(ErrorCode::kCorruption,
+                  "model.safetensors.index.json names {}, which the hub does not have", shard);
   return {};
 }
 
@@ -178,12 +187,14 @@ Result<PulledModel> pull_model(const std::string& name, const PullOptions& optio
   while (endpoint.ends_with('/')) endpoint.pop_back();
   EDGE_INFER_ASSIGN(const auto fetcher, HttpFetcher::create(endpoint, options.token));
   if (options.models_dir.empty())
-    return fail(ErrorCode::kInvalidArgument, "no models directory: neither $EDGE_INFER_MODELS nor $HOME is set");
+    return fail(ErrorCode::kInvalidArgument,
+                "no models directory: neither $EDGE_INFER_MODELS nor $HOME is set");
   EDGE_INFER_RETURN_IF_ERROR(ensure_private_dir(options.models_dir));
   std::string folder = name;
   std::replace(folder.begin(), folder.end(), '/', '-');
   if (const size_t slash = name.find('/'); slash != std::string::npos) folder.insert(slash, 1, '-');
-  const fs::path target = options.models_dir / folder, staging = options.models_dir / ("." + folder + ".partial");
+  const fs::path target = options.models_dir / folder,
+                 staging = options.models_dir / ("." + folder + ".partial");
   EDGE_INFER_ASSIGN(const PullLock lock, PullLock::take(options.models_dir / ("." + folder + ".lock"), name));
 
   EDGE_INFER_ASSIGN(const HubModel model, list_model(*fetcher, endpoint, name));
@@ -191,7 +202,8 @@ Result<PulledModel> pull_model(const std::string& name, const PullOptions& optio
   if (fs::exists(target, error)) {
     const std::string present = manifest_revision(target);
     if (present.empty())
-      return fail(ErrorCode::kInvalidArgument, "\"{}\" exists and was not made by pull; move it away first", target.native());
+      return fail(ErrorCode::kInvalidArgument, "\"{}\" exists and was not made by pull; move it away first",
+                  target.native());
     if (present == model.revision && present != "main") return PulledModel{target, present, true};
   }
   EDGE_INFER_ASSIGN(std::vector<HubFile> files, choose_files(model, name, options.size_limit));
@@ -204,8 +216,9 @@ Result<PulledModel> pull_model(const std::string& name, const PullOptions& optio
   for (HubFile& file : files) {
     PullOptions file_options = options;
     file_options.size_limit = left;
-    EDGE_INFER_RETURN_IF_ERROR(download_file(*fetcher, endpoint + "/" + name + "/resolve/" + model.revision + "/" + file.name,
-                                             file, staging / file.name, file_options, progress));
+    EDGE_INFER_RETURN_IF_ERROR(
+        download_file(*fetcher, endpoint + "/" + name + "/resolve/" + model.revision + "/" + file.name, file,
+                      staging / file.name, file_options, progress));
     left -= std::min<uint64_t>(left, fs::file_size(staging / file.name, error));
     // Known before the weights begin: the configs come first.
     if (file.name == "model.safetensors.index.json") EDGE_INFER_RETURN_IF_ERROR(check_shards(staging, files));

@@ -1,6 +1,6 @@
-// Fetches a model from a Hugging Face hub into the models directory. Files are gathered in a hidden folder beside the
-// target, each verified against the hub's checksum; the whole folder takes the model's name in one rename, so that
-// readers see a complete model or none. An interrupted pull goes on where it stopped.
+// Fetches a model from a Hugging Face hub into the models directory. Files are gathered in a hidden folder
+// beside the target, each verified against the hub's checksum; the whole folder takes the model's name in one
+// rename, so that readers see a complete model or none. An interrupted pull goes on where it stopped.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ class PullProgress {
 
 struct PullOptions {
   std::string endpoint = "https://huggingface.co";
-  std::string token;                 // of gated models; sent to the endpoint's host only
-  std::filesystem::path models_dir;  // created where missing
+  std::string token;                         // of gated models; sent to the endpoint's host only
+  std::filesystem::path models_dir;          // created where missing
   uint64_t size_limit = uint64_t{64} << 30;  // bytes of all files together
-  int retries = 3;                   // of a transfer that is cut
-  int retry_delay_ms = 500;          // before the first; doubles
+  int retries = 3;                           // of a transfer that is cut
+  int retry_delay_ms = 500;                  // before the first; doubles
 };
 
 struct PulledModel {
@@ -37,9 +37,9 @@ struct PulledModel {
   bool was_current = false;  // nothing had to be fetched
 };
 
-// Errors: kInvalidArgument (name, endpoint), kNotFound (no such model), kUnsupported (no safetensors, a redirect off
-// https), kCorruption (checksum; the file is removed), kResourceExhausted (size limit, disk space, another pull of the
-// model is running), kIoError (offline, transfer, disk).
+// Errors: kInvalidArgument (name, endpoint), kNotFound (no such model), kUnsupported (no safetensors, a
+// redirect off https), kCorruption (checksum; the file is removed), kResourceExhausted (size limit, disk
+// space, another pull of the model is running), kIoError (offline, transfer, disk).
 Result<PulledModel> pull_model(const std::string& name, const PullOptions& options, PullProgress& progress);
 
 }  // namespace edge_infer

@@ -39,8 +39,10 @@ bool is_loopback_host(std::string_view host) {
   // 127.a.b.c only as four decimal numbers, so that "127.0.0.1.evil.example" is no match.
   int dots = 0;
   for (const char c : host) {
-    if (c == '.') ++dots;
-    else if (c < '0' || c > '9') return false;
+    if (c == '.')
+      ++dots;
+    else if (c < '0' || c > '9')
+      return false;
   }
   return dots == 3 && host.starts_with("127.");
 }
@@ -91,12 +93,14 @@ std::optional<ApiError> check_access(const AccessPolicy& policy, const RequestHe
     if (!name) return ApiError{400, "malformed Host header \"" + *head.host + "\"", "", "malformed_host"};
     host = *name;
     if (policy.loopback && !is_loopback_host(host) && host != bare_host(policy.bind_host))
-      return ApiError{403, "Host \"" + *head.host + "\" is not allowed, expected localhost, 127.0.0.1 or [::1]",
+      return ApiError{403,
+                      "Host \"" + *head.host + "\" is not allowed, expected localhost, 127.0.0.1 or [::1]",
                       "", "host_not_allowed", "permission_error"};
   }
   if (head.origin) {
     const auto name = origin_host(*head.origin);
-    const bool same_site = name && (policy.loopback ? is_loopback_host(*name) : !host.empty() && *name == host);
+    const bool same_site =
+        name && (policy.loopback ? is_loopback_host(*name) : !host.empty() && *name == host);
     if (!same_site)
       return ApiError{403, "requests from the origin \"" + *head.origin + "\" are not allowed", "",
                       "origin_not_allowed", "permission_error"};
@@ -108,8 +112,9 @@ std::optional<ApiError> check_access(const AccessPolicy& policy, const RequestHe
     const std::string value = head.authorization.value_or("");
     const bool bearer = value.size() >= kBearer.size() && lower(value.substr(0, kBearer.size())) == kBearer;
     if (!bearer || !constant_time_equal(value.substr(kBearer.size()), policy.api_key))
-      return ApiError{401, value.empty() ? "no API key: send the header \"Authorization: Bearer KEY\""
-                                         : "the API key is wrong",
+      return ApiError{401,
+                      value.empty() ? "no API key: send the header \"Authorization: Bearer KEY\""
+                                    : "the API key is wrong",
                       "", "invalid_api_key", "authentication_error"};
   }
   return std::nullopt;

@@ -1,6 +1,6 @@
-// Who may talk to the server. On loopback the browser is the adversary: a page of another site reaches 127.0.0.1 by
-// DNS rebinding (its own name in Host) or by cross-site requests (its own name in Origin, a content type that needs no
-// preflight). On any other address a key is required.
+// Who may talk to the server. On loopback the browser is the adversary: a page of another site reaches
+// 127.0.0.1 by DNS rebinding (its own name in Host) or by cross-site requests (its own name in Origin, a
+// content type that needs no preflight). On any other address a key is required.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ struct AccessPolicy {
   std::string api_key;    // empty: none asked for
 };
 
-// The refusal of a request that the policy forbids, judged by its head alone: 400 (no Host), 403 (foreign Host or
-// Origin), 401 (key). GET /health needs no key.
+// The refusal of a request that the policy forbids, judged by its head alone: 400 (no Host), 403 (foreign
+// Host or Origin), 401 (key). GET /health needs no key.
 std::optional<ApiError> check_access(const AccessPolicy& policy, const RequestHead& head);
 
 // "localhost", 127.0.0.0/8 or [::1], with or without a port.

@@ -53,7 +53,8 @@ void append_base64(std::span<const float> values, std::string& out) {
   char* position = out.data() + begin;
   size_t i = 0;
   for (; i + 3 <= count; i += 3) {
-    const uint32_t group = static_cast<uint32_t>(bytes[i]) << 16 | static_cast<uint32_t>(bytes[i + 1]) << 8 | bytes[i + 2];
+    const uint32_t group =
+        static_cast<uint32_t>(bytes[i]) << 16 | static_cast<uint32_t>(bytes[i + 1]) << 8 | bytes[i + 2];
     *position++ = kAlphabet[group >> 18];
     *position++ = kAlphabet[group >> 12 & 63];
     *position++ = kAlphabet[group >> 6 & 63];
@@ -61,7 +62,8 @@ void append_base64(std::span<const float> values, std::string& out) {
   }
   if (i == count) return;
   const bool two = count - i == 2;
-  const uint32_t group = static_cast<uint32_t>(bytes[i]) << 16 | (two ? static_cast<uint32_t>(bytes[i + 1]) << 8 : 0);
+  const uint32_t group =
+      static_cast<uint32_t>(bytes[i]) << 16 | (two ? static_cast<uint32_t>(bytes[i + 1]) << 8 : 0);
   *position++ = kAlphabet[group >> 18];
   *position++ = kAlphabet[group >> 12 & 63];
   *position++ = two ? kAlphabet[group >> 6 & 63] : '=';
@@ -80,12 +82,14 @@ std::string openai_answer(const EmbeddingAnswer& answer) {
     out += R"({"object":"embedding","index":)";
     out += std::to_string(row);
     out += answer.base64 ? R"(,"embedding":")" : R"(,"embedding":[)";
-    if (answer.base64) append_base64(values, out);
-    else append_floats(values, out);
+    if (answer.base64)
+      append_base64(values, out);
+    else
+      append_floats(values, out);
     out += answer.base64 ? R"("})" : "]}";
   }
-  out += fmt::format(R"(],"model":{},"usage":{{"prompt_tokens":{},"total_tokens":{}}})", json_string(answer.model),
-                     answer.prompt_tokens, answer.prompt_tokens);
+  out += fmt::format(R"(],"model":{},"usage":{{"prompt_tokens":{},"total_tokens":{}}})",
+                     json_string(answer.model), answer.prompt_tokens, answer.prompt_tokens);
   if (!answer.truncated.empty()) {
     out += R"(,"edge":{"truncated":[)";
     for (size_t i = 0; i < answer.truncated.size(); ++i) {

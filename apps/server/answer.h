@@ -34,7 +34,8 @@ void append_floats(std::span<const float> values, std::string& out);
 // Little-endian float32, standard alphabet with padding.
 void append_base64(std::span<const float> values, std::string& out);
 
-// Keeps the first `kept` of each row's `dimensions` values and scales the row to unit length (kept < dimensions).
+// Keeps the first `kept` of each row's `dimensions` values and scales the row to unit length (kept <
+// dimensions).
 std::vector<float> slice_rows(std::span<const float> vectors, int64_t dimensions, int64_t kept);
 // Scales rows to unit length; rows that have it already (within rounding) keep their bits.
 void normalize_rows(std::span<float> vectors, int64_t dimensions);

@@ -43,10 +43,13 @@ Status Batcher::submit(const std::shared_ptr<EmbedJob>& job, bool urgent) {
     if (stopping_) return fail(ErrorCode::kCancelled, "the server is stopping");
     const auto texts = static_cast<int64_t>(job->size());
     if (!urgent && !queue_.empty() &&
-        (queued_texts_ + texts > options_.queue_texts || queued_tokens_ + job->tokens() > options_.queue_tokens))
+        (queued_texts_ + texts > options_.queue_texts ||
+         queued_tokens_ + job->tokens() > options_.queue_tokens))
       return fail(ErrorCode::kResourceExhausted, "the queue is full: {} inputs are waiting", queued_texts_);
-    if (urgent) queue_.push_front(job);
-    else queue_.push_back(job);
+    if (urgent)
+      queue_.push_front(job);
+    else
+      queue_.push_back(job);
     job->queued_ = true;
     queued_texts_ += texts;
     queued_tokens_ += job->tokens();
@@ -87,7 +90,8 @@ void Batcher::cancel(const std::shared_ptr<EmbedJob>& job) {
   if (end) call_done(*job);
 }
 
-void Batcher::take(const std::shared_ptr<EmbedJob>& job, int64_t limit, int64_t& tokens, std::vector<Slice>& batch) {
+void Batcher::take(const std::shared_ptr<EmbedJob>& job, int64_t limit, int64_t& tokens,
+                   std::vector<Slice>& batch) {
   int64_t taken = 0;
   while (job->next_ < job->size()) {
     const auto length = static_cast<int64_t>(job->text(job->next_).size());
@@ -95,8 +99,10 @@ void Batcher::take(const std::shared_ptr<EmbedJob>& job, int64_t limit, int64_t&
     if (!fits && tokens != 0) return;
     if (taken == 0) {
       auto slice = std::find_if(batch.begin(), batch.end(), [&](const Slice& s) { return s.job == job; });
-      if (slice == batch.end()) batch.push_back(Slice{job, job->next_, 0});
-      else std::rotate(slice, slice + 1, batch.end());
+      if (slice == batch.end())
+        batch.push_back(Slice{job, job->next_, 0});
+      else
+        std::rotate(slice, slice + 1, batch.end());
     }
     ++batch.back().count;
     ++job->next_;

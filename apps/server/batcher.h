@@ -1,6 +1,6 @@
-// Batching across requests: texts of all waiting requests are packed into forwards of a bounded number of tokens.
-// Nothing waits for company: an idle dispatcher takes what is there at once, and batches grow while it is busy.
-// Waiting requests share each batch, so that a large one cannot hold up small ones.
+// Batching across requests: texts of all waiting requests are packed into forwards of a bounded number of
+// tokens. Nothing waits for company: an idle dispatcher takes what is there at once, and batches grow while
+// it is busy. Waiting requests share each batch, so that a large one cannot hold up small ones.
 #pragma once
 
 #include <chrono>
@@ -21,16 +21,17 @@
 namespace edge_infer {
 
 struct BatcherOptions {
-  int64_t batch_tokens = 2048;        // of one forward; a longer text runs alone
-  int64_t queue_tokens = 1 << 22;     // waiting; a request that finds the queue empty may exceed it
+  int64_t batch_tokens = 2048;     // of one forward; a longer text runs alone
+  int64_t queue_tokens = 1 << 22;  // waiting; a request that finds the queue empty may exceed it
   int64_t queue_texts = 1 << 15;
-  int dispatchers = 1;                // forwards at a time
+  int dispatchers = 1;  // forwards at a time
 };
 
 // The tokenized texts of one request, and their vectors once `done` was called with success.
 class EmbedJob {
  public:
-  using Done = std::move_only_function<void(Status)>;  // called once, on a dispatcher or in cancel(); must not throw
+  using Done =
+      std::move_only_function<void(Status)>;  // called once, on a dispatcher or in cancel(); must not throw
 
   void add_text(std::span<const int32_t> ids);
   size_t size() const { return ends_.size(); }
@@ -46,10 +47,10 @@ class EmbedJob {
   std::vector<int32_t> ids_;
   std::vector<size_t> ends_;
   // Guarded by the batcher's mutex.
-  size_t next_ = 0;      // first text that no batch has taken
-  size_t running_ = 0;   // texts in batches now
+  size_t next_ = 0;     // first text that no batch has taken
+  size_t running_ = 0;  // texts in batches now
   bool queued_ = false;
-  bool ended_ = false;   // done is called or about to be
+  bool ended_ = false;  // done is called or about to be
   Status status_;
 };
 
@@ -61,11 +62,11 @@ class Batcher {
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
-  // Takes a job of at least one text, checked beforehand. kResourceExhausted: the queue is full, and done is not called.
-  // `urgent` jobs pass the queue and its limits (health checks).
+  // Takes a job of at least one text, checked beforehand. kResourceExhausted: the queue is full, and done is
+  // not called. `urgent` jobs pass the queue and its limits (health checks).
   Status submit(const std::shared_ptr<EmbedJob>& job, bool urgent = false);
-  // Drops what has not run. done is called with kCancelled, now or when the running part ends; nothing happens to a
-  // job that ended.
+  // Drops what has not run. done is called with kCancelled, now or when the running part ends; nothing
+  // happens to a job that ended.
   void cancel(const std::shared_ptr<EmbedJob>& job);
   // Refuses further jobs, ends waiting ones with kCancelled, and returns when nothing runs.
   void stop();
@@ -75,7 +76,7 @@ class Batcher {
     std::shared_ptr<EmbedJob> job;
     size_t first = 0, count = 0;
   };
-  std::vector<Slice> next_batch();                    // under the mutex
+  std::vector<Slice> next_batch();  // under the mutex
   void take(const std::shared_ptr<EmbedJob>& job, int64_t limit, int64_t& tokens, std::vector<Slice>& batch);
   void run(const std::vector<Slice>& batch, std::vector<Status>& statuses);
   Status run_slices(std::span<const Slice> slices);

@@ -11,19 +11,30 @@
 namespace edge_infer {
 namespace {
 
-enum class Field { kNone, kInput, kModel, kDimensions, kEncoding, kTruncate, kDirection, kNormalize, kPrompt };
+enum class Field {
+  kNone,
+  kInput,
+  kModel,
+  kDimensions,
+  kEncoding,
+  kTruncate,
+  kDirection,
+  kNormalize,
+  kPrompt
+};
 
 struct FieldName {
   std::string_view key;
   Field field;
 };
-constexpr FieldName kOpenAiFields[] = {{"input", Field::kInput},          {"model", Field::kModel},
-                                       {"dimensions", Field::kDimensions}, {"encoding_format", Field::kEncoding},
-                                       {"truncate", Field::kTruncate},     {"prompt_name", Field::kPrompt}};
-constexpr FieldName kTeiFields[] = {{"inputs", Field::kInput},        {"truncate", Field::kTruncate},
-                                    {"normalize", Field::kNormalize}, {"prompt_name", Field::kPrompt},
-                                    {"dimensions", Field::kDimensions},
-                                    {"truncation_direction", Field::kDirection}};
+constexpr FieldName kOpenAiFields[] = {
+    {"input", Field::kInput},           {"model", Field::kModel},
+    {"dimensions", Field::kDimensions}, {"encoding_format", Field::kEncoding},
+    {"truncate", Field::kTruncate},     {"prompt_name", Field::kPrompt}};
+constexpr FieldName kTeiFields[] = {
+    {"inputs", Field::kInput},          {"truncate", Field::kTruncate},
+    {"normalize", Field::kNormalize},   {"prompt_name", Field::kPrompt},
+    {"dimensions", Field::kDimensions}, {"truncation_direction", Field::kDirection}};
 
 constexpr size_t kMaxShownBytes = 80;
 
@@ -48,9 +59,14 @@ class Reader {
     if (depth_ == 0) return not_an_object("a boolean");
     if (ignoring()) return true;
     switch (field_) {
-      case Field::kTruncate: body_.truncate = value; return true;
-      case Field::kNormalize: body_.normalize = value; return true;
-      default: return wrong_type("a boolean");
+      case Field::kTruncate:
+        body_.truncate = value;
+        return true;
+      case Field::kNormalize:
+        body_.normalize = value;
+        return true;
+      default:
+        return wrong_type("a boolean");
     }
   }
   bool number_integer(int64_t value) { return integer(value); }
@@ -66,26 +82,34 @@ class Reader {
     if (depth_ == 0) return not_an_object("a string");
     if (ignoring()) return true;
     switch (field_) {
-      case Field::kInput: return text(value);
-      case Field::kModel: body_.model = std::move(value); return true;
-      case Field::kPrompt: body_.prompt_name = std::move(value); return true;
+      case Field::kInput:
+        return text(value);
+      case Field::kModel:
+        body_.model = std::move(value);
+        return true;
+      case Field::kPrompt:
+        body_.prompt_name = std::move(value);
+        return true;
       case Field::kEncoding:
         if (value != "float" && value != "base64")
-          return refuse("encoding_format", fmt::format("\"encoding_format\" must be \"float\" or \"base64\", found \"{}\"",
-                                                       shown(value)));
+          return refuse(
+              "encoding_format",
+              fmt::format("\"encoding_format\" must be \"float\" or \"base64\", found \"{}\"", shown(value)));
         body_.base64 = value == "base64";
         return true;
       case Field::kDirection:
         if (value == "Right" || value == "right") return true;
         return refuse("truncation_direction",
                       fmt::format("\"truncation_direction\" must be \"Right\", found \"{}\"", shown(value)));
-      default: return wrong_type("a string");
+      default:
+        return wrong_type("a string");
     }
   }
   bool binary(nlohmann::json::binary_t&) { return false; }
 
   bool start_object(size_t) {
-    if (depth_ > 0 && !ignoring()) return field_ == Field::kInput ? wrong_input("an object") : wrong_type("an object");
+    if (depth_ > 0 && !ignoring())
+      return field_ == Field::kInput ? wrong_input("an object") : wrong_type("an object");
     return deeper();
   }
   bool key(std::string& name) {
@@ -128,7 +152,8 @@ class Reader {
     // "[json.exception.parse_error.101] parse error at line 1, column 5: reason"
     if (const size_t colon = detail.find(": "); colon != std::string::npos) detail.erase(0, colon + 2);
     if (detail.size() > 2 * kMaxShownBytes) detail = detail.substr(0, 2 * kMaxShownBytes) + "...";
-    error_ = ApiError{400, fmt::format("the body is not valid JSON: byte {}: {}", position, detail), "", "invalid_json"};
+    error_ = ApiError{400, fmt::format("the body is not valid JSON: byte {}: {}", position, detail), "",
+                      "invalid_json"};
     return false;
   }
 
@@ -136,8 +161,8 @@ class Reader {
     if (error_) return std::unexpected(*std::move(error_));
     if (!parsed) return std::unexpected(ApiError{400, "the body is not valid JSON", "", "invalid_json"});
     if (!input_seen_)
-      return std::unexpected(
-          ApiError{400, fmt::format("\"{}\" is required", input_key()), input_key(), "missing_required_parameter"});
+      return std::unexpected(ApiError{400, fmt::format("\"{}\" is required", input_key()), input_key(),
+                                      "missing_required_parameter"});
     if (body_.inputs.empty())
       return std::unexpected(
           ApiError{400, fmt::format("\"{}\" must not be empty", input_key()), input_key(), "empty_array"});
@@ -157,9 +182,11 @@ class Reader {
     return refuse("", fmt::format("the body must be a JSON object, found {}", found), "invalid_type");
   }
   bool wrong_input(std::string_view found) {
-    const std::string where = depth_ <= 1 ? input_key() : fmt::format("{}[{}]", input_key(), body_.inputs.size());
+    const std::string where =
+        depth_ <= 1 ? input_key() : fmt::format("{}[{}]", input_key(), body_.inputs.size());
     return refuse(input_key(),
-                  fmt::format("\"{}\" must be a string, a list of strings, or lists of token ids; found {}", where, found),
+                  fmt::format("\"{}\" must be a string, a list of strings, or lists of token ids; found {}",
+                              where, found),
                   "invalid_type");
   }
   bool wrong_type(std::string_view found) {
@@ -184,7 +211,8 @@ class Reader {
   }
   bool add_input() {
     if (body_.inputs.size() >= limits_.max_inputs)
-      return refuse(input_key(), fmt::format("\"{}\" holds more than {} inputs", input_key(), limits_.max_inputs),
+      return refuse(input_key(),
+                    fmt::format("\"{}\" holds more than {} inputs", input_key(), limits_.max_inputs),
                     "too_many_inputs");
     body_.inputs.emplace_back();
     return true;
@@ -200,8 +228,8 @@ class Reader {
     if (ignoring()) return true;
     if (field_ == Field::kDimensions) {
       if (value < 1 || value > limits_.dimensions)
-        return refuse("dimensions", fmt::format("\"dimensions\" must be between 1 and {}, found {}", limits_.dimensions,
-                                                value));
+        return refuse("dimensions", fmt::format("\"dimensions\" must be between 1 and {}, found {}",
+                                                limits_.dimensions, value));
       body_.dimensions = value;
       return true;
     }
@@ -216,11 +244,12 @@ class Reader {
       const std::string where =
           flat_ids_ ? fmt::format("{}[{}]", input_key(), ids.size())
                     : fmt::format("{}[{}][{}]", input_key(), body_.inputs.size() - 1, ids.size());
-      return refuse(input_key(),
-                    fmt::format("\"{}\": token id {} is outside of the model's vocabulary of {}; token ids of another "
-                                "tokenizer (OpenAI's, as LangChain sends unless check_embedding_ctx_length=False) "
-                                "cannot be read",
-                                where, value, limits_.vocabulary_size));
+      return refuse(
+          input_key(),
+          fmt::format("\"{}\": token id {} is outside of the model's vocabulary of {}; token ids of another "
+                      "tokenizer (OpenAI's, as LangChain sends unless check_embedding_ctx_length=False) "
+                      "cannot be read",
+                      where, value, limits_.vocabulary_size));
     }
     ids.push_back(static_cast<int32_t>(value));
     return true;
@@ -240,7 +269,8 @@ class Reader {
 
 std::expected<EmbeddingBody, ApiError> read_embedding_body(std::string_view body, BodyDialect dialect,
                                                            const BodyLimits& limits) {
-  if (body.empty()) return std::unexpected(ApiError{400, "the body is empty, expected a JSON object", "", "invalid_json"});
+  if (body.empty())
+    return std::unexpected(ApiError{400, "the body is empty, expected a JSON object", "", "invalid_json"});
   Reader reader(dialect, limits);
   const bool parsed = nlohmann::json::sax_parse(body.begin(), body.end(), &reader);
   return reader.finish(parsed);

@@ -1,5 +1,5 @@
-// Reads the bodies of POST /v1/embeddings and POST /embed straight from JSON events: no document tree, so that a
-// hostile body of 64 MB costs no more memory than its own size again.
+// Reads the bodies of POST /v1/embeddings and POST /embed straight from JSON events: no document tree, so
+// that a hostile body of 64 MB costs no more memory than its own size again.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,9 @@ int hex_digit(char c) {
   return -1;
 }
 
-std::string string_or_null(const std::string& text) { return text.empty() ? "null" : json_string(text); }
+std::string string_or_null(const std::string& text) {
+  return text.empty() ? "null" : json_string(text);
+}
 
 }  // namespace
 

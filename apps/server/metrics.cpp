@@ -79,7 +79,8 @@ std::string Metrics::print() const {
   request_seconds.print("te_request_duration", "seconds from a read body to its answer", out);
   tokenization_seconds.print("te_request_tokenization_duration", "seconds of tokenizing a request", out);
   queue_seconds.print("te_request_queue_duration", "seconds that a request waited for its first batch", out);
-  inference_seconds.print("te_request_inference_duration", "seconds from a request's first batch to its last", out);
+  inference_seconds.print("te_request_inference_duration", "seconds from a request's first batch to its last",
+                          out);
   input_tokens.print("te_request_input_length", "tokens of an input, after truncation", out);
   counter("te_embed_count", "inputs received", inputs, out);
   counter("te_embed_success", "inputs embedded", inputs_embedded, out);
@@ -90,11 +91,13 @@ std::string Metrics::print() const {
   counter("edge_infer_tokens_total", "tokens embedded", tokens, out);
   counter("edge_infer_truncated_inputs_total", "inputs cut to the model's length", truncated_inputs, out);
   counter("edge_infer_batches_total", "batches run", batches, out);
-  counter("edge_infer_batches_retried_total", "batches run again request by request after a failure", batches_retried, out);
+  counter("edge_infer_batches_retried_total", "batches run again request by request after a failure",
+          batches_retried, out);
   value("edge_infer_connections", "gauge", "open connections", connections.load(), out);
   value("edge_infer_body_bytes", "gauge", "bytes of request bodies in memory", body_bytes.load(), out);
   counter("edge_infer_connections_total", "connections accepted", connections_total, out);
-  counter("edge_infer_connections_refused_total", "connections refused at the limit", connections_refused, out);
+  counter("edge_infer_connections_refused_total", "connections refused at the limit", connections_refused,
+          out);
   head("edge_infer_http_responses_total", "counter", "answers by HTTP status", out);
   const std::lock_guard lock(mutex_);
   for (const auto& [status, count] : responses_)

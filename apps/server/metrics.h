@@ -1,5 +1,5 @@
-// Counters of the server in Prometheus' text form: the names of TEI, so that its dashboards work, and edge_infer_*.
-// All members may be touched from any thread.
+// Counters of the server in Prometheus' text form: the names of TEI, so that its dashboards work, and
+// edge_infer_*. All members may be touched from any thread.
 #pragma once
 
 #include <array>

@@ -1,8 +1,9 @@
 #include "apps/server/server.h"
 
+// clang-format off: Asio 1.74 needs these two first.
 #include <coroutine>
 #include <utility>
-// Asio 1.74 needs the two above first.
+// clang-format on
 #include <sys/resource.h>
 
 #include <boost/asio/associated_executor.hpp>
@@ -35,7 +36,8 @@ using tcp = asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr size_t kReadBufferBytes = size_t{128} << 10;
-constexpr uint64_t kSmallBodyBytes = uint64_t{1} << 20;  // of a refused request: read and forgotten, the connection lives
+// Of a refused request: read and forgotten, so that the connection lives on.
+constexpr uint64_t kSmallBodyBytes = uint64_t{1} << 20;
 constexpr uint64_t kDrainBytes = uint64_t{1} << 30;
 constexpr std::chrono::seconds kDrainTime{5};
 
@@ -98,7 +100,8 @@ class BeastServer final : public Server {
     if (!error) acceptor_.bind(endpoint_, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error)
-      return fail(ErrorCode::kIoError, "cannot listen on {} port {}: {}", options_.host, endpoint_.port(), error.message());
+      return fail(ErrorCode::kIoError, "cannot listen on {} port {}: {}", options_.host, endpoint_.port(),
+                  error.message());
     endpoint_ = acceptor_.local_endpoint(error);
     rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY && files.rlim_cur > 64)
@@ -111,7 +114,8 @@ class BeastServer final : public Server {
   uint16_t port() const override { return endpoint_.port(); }
   std::string url() const override {
     const std::string address = endpoint_.address().to_string();
-    return "http://" + (endpoint_.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(port());
+    return "http://" + (endpoint_.address().is_v6() ? "[" + address + "]" : address) + ":" +
+           std::to_string(port());
   }
   void request_stop() override {
     asio::post(context_, [this] { begin_stop(); });
@@ -177,8 +181,10 @@ class BeastServer final : public Server {
     connections_.insert(&connection);
     service_->metrics().connections = static_cast<int64_t>(connections_.size());
     try {
-      if (refused) co_await refuse(connection);
-      else co_await serve_requests(connection);
+      if (refused)
+        co_await refuse(connection);
+      else
+        co_await serve_requests(connection);
     } catch (const std::exception&) {
       // Out of memory: this connection ends, the others go on.
     }
@@ -191,7 +197,8 @@ class BeastServer final : public Server {
   Task<void> refuse(Connection& connection) {
     ++service_->metrics().connections_refused;
     const RequestHead head;
-    HttpResponse response = error_response({503, "too many connections", "", "too_many_connections", "server_error"});
+    HttpResponse response =
+        error_response({503, "too many connections", "", "too_many_connections", "server_error"});
     co_await write(connection, head, std::move(response), 11, /*keep=*/false);
   }
 
@@ -210,7 +217,8 @@ class BeastServer final : public Server {
     // Counted here instead, so that the refusal can be a proper answer. (Beast 1.74 takes "none" for zero.)
     parser.body_limit(std::numeric_limits<uint64_t>::max());
     error_code error;
-    connection.stream.expires_after(connection.buffer.size() == 0 ? options_.idle_timeout : options_.header_timeout);
+    connection.stream.expires_after(connection.buffer.size() == 0 ? options_.idle_timeout
+                                                                  : options_.header_timeout);
     while (!parser.is_header_done()) {
       co_await http::async_read_some(connection.stream, connection.buffer, parser, into(error));
       if (error) break;
@@ -231,7 +239,8 @@ class BeastServer final : public Server {
     auto refusal = path ? service_->check_head(head, length)
                         : error_response({400, "malformed request target", "", "malformed_target"});
     if (refusal) {
-      const bool small = parser.is_done() || (length && *length <= kSmallBodyBytes && !expects_continue(parser.get()));
+      const bool small =
+          parser.is_done() || (length && *length <= kSmallBodyBytes && !expects_continue(parser.get()));
       if (small) {
         connection.stream.expires_after(options_.body_timeout);
         while (!parser.is_done() && !error)
@@ -240,7 +249,7 @@ class BeastServer final : public Server {
       const bool keep = small && !error && wants_more;
       const bool written = co_await write(connection, head, *std::move(refusal), version, keep);
       if (written && !keep) co_await drain(connection);
-      co_return written && keep;
+      co_return written&& keep;
     }
 
     if (!parser.is_done() && expects_continue(parser.get())) {
@@ -263,7 +272,7 @@ class BeastServer final : public Server {
     count_body(0, budget_taken);
     const bool keep = wants_more && !stopping_;
     const bool written = co_await write(connection, head, std::move(response), version, keep);
-    co_return written && keep;
+    co_return written&& keep;
   }
 
   static bool expects_continue(const http::fields& fields) {
@@ -277,8 +286,9 @@ class BeastServer final : public Server {
     service_->metrics().body_bytes = static_cast<int64_t>(body_bytes_);
   }
   HttpResponse too_large() const {
-    return error_response({413, "the body has more than " + std::to_string(service_->body_limit()) + " bytes, the limit",
-                           "", "body_too_large"});
+    return error_response(
+        {413, "the body has more than " + std::to_string(service_->body_limit()) + " bytes, the limit", "",
+         "body_too_large"});
   }
 
   // False: `trouble` is the answer to give, or its status is 0 and there is nobody to answer.
@@ -294,7 +304,8 @@ class BeastServer final : public Server {
         co_return false;
       }
       if (body_bytes_ > options_.body_budget && body_bytes_ > taken) {
-        trouble = error_response({429, "too many large requests at once", "", "rate_limit_exceeded", "rate_limit_error"});
+        trouble = error_response(
+            {429, "too many large requests at once", "", "rate_limit_exceeded", "rate_limit_error"});
         co_return false;
       }
       co_await http::async_read_some(connection.stream, connection.buffer, parser, into(error));
@@ -318,12 +329,13 @@ class BeastServer final : public Server {
       const auto executor = asio::get_associated_executor(handler, context_.get_executor());
       auto resume = std::make_shared<Handler>(std::move(handler));
       connection.pending = service_->handle(head, std::move(body), [executor, resume](HttpResponse response) {
-        asio::post(executor, [resume, response = std::move(response)]() mutable { (*resume)(std::move(response)); });
+        asio::post(executor,
+                   [resume, response = std::move(response)]() mutable { (*resume)(std::move(response)); });
       });
       watch(connection);
     };
-    HttpResponse response =
-        co_await asio::async_initiate<const asio::use_awaitable_t<>, void(HttpResponse)>(initiate, asio::use_awaitable);
+    HttpResponse response = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(HttpResponse)>(
+        initiate, asio::use_awaitable);
     connection.pending.reset();
     connection.watched.reset();
     error_code ignored;
@@ -354,8 +366,9 @@ class BeastServer final : public Server {
     if (!got_some || error == beast::error::timeout || error == asio::error::operation_aborted) co_return;
     std::optional<ApiError> answer;
     if (error == http::error::header_limit || error == http::error::buffer_overflow)
-      answer = ApiError{431, "the request's head has more than " + std::to_string(options_.header_limit) + " bytes", "",
-                        "header_too_large"};
+      answer = ApiError{
+          431, "the request's head has more than " + std::to_string(options_.header_limit) + " bytes", "",
+          "header_too_large"};
     else if (error.category() == make_error_code(http::error::bad_method).category())
       answer = ApiError{400, "malformed request: " + error.message(), "", "malformed_request"};
     if (!answer) co_return;
@@ -365,7 +378,8 @@ class BeastServer final : public Server {
     if (written) co_await drain(connection);
   }
 
-  Task<bool> write(Connection& connection, const RequestHead& head, HttpResponse response, unsigned version, bool keep) {
+  Task<bool> write(Connection& connection, const RequestHead& head, HttpResponse response, unsigned version,
+                   bool keep) {
     service_->complete(head, response);
     http::response<http::string_body> message(static_cast<http::status>(response.status), version);
     message.set(http::field::server, "edge-infer");
@@ -382,7 +396,8 @@ class BeastServer final : public Server {
     co_return !error;
   }
 
-  // Closing with unread bytes resets the connection, and the client may lose the answer: read what it still sends.
+  // Closing with unread bytes resets the connection, and the client may lose the answer: read what it still
+  // sends.
   Task<void> drain(Connection& connection) {
     error_code error;
     connection.stream.socket().shutdown(tcp::socket::shutdown_send, error);
@@ -390,13 +405,15 @@ class BeastServer final : public Server {
     uint64_t drained = 0;
     connection.stream.expires_after(kDrainTime);
     while (!error && drained < kDrainBytes && !stopping_) {
-      drained += co_await connection.stream.async_read_some(connection.buffer.prepare(kReadBufferBytes), into(error));
+      drained += co_await connection.stream.async_read_some(connection.buffer.prepare(kReadBufferBytes),
+                                                            into(error));
     }
   }
 
   ServerOptions options_;
   tcp::endpoint endpoint_;
-  // The service outlives the context's last handler, and its threads post to the context: see the order below.
+  // The service outlives the context's last handler, and its threads post to the context: see the order
+  // below.
   asio::io_context context_{1};
   std::unique_ptr<Service> service_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_;
@@ -431,9 +448,10 @@ Result<std::unique_ptr<Server>> Server::start(const Embedder& embedder, ServerOp
   access.loopback = endpoint.address().is_loopback();
   access.bind_host = options.host;
   if (!access.loopback && access.api_key.empty())
-    return fail(ErrorCode::kInvalidArgument,
-                "the host {} is not a loopback address: an API key is required (--api-key or $EDGE_INFER_API_KEY)",
-                options.host);
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "the host {} is not a loopback address: an API key is required (--api-key or $EDGE_INFER_API_KEY)",
+        options.host);
   auto server = std::make_unique<BeastServer>(embedder, std::move(options), endpoint);
   EDGE_INFER_RETURN_IF_ERROR(server->listen());
   return server;

@@ -39,7 +39,8 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
 // A client's id is echoed when it is short and plain.
 std::string request_id(const RequestHead& head) {
   const auto plain = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
   };
   if (head.request_id && !head.request_id->empty() && head.request_id->size() <= 128 &&
       std::all_of(head.request_id->begin(), head.request_id->end(), plain))
@@ -50,10 +51,14 @@ std::string request_id(const RequestHead& head) {
 
 ApiError error_of(const Error& error) {
   switch (error.code) {
-    case ErrorCode::kInvalidArgument: return {400, error.message, "input", "invalid_value"};
-    case ErrorCode::kResourceExhausted: return {503, error.message, "", "resource_exhausted", "server_error"};
-    case ErrorCode::kCancelled: return {503, "the request was cancelled: " + error.message, "", "cancelled", "server_error"};
-    default: return {500, error.message, "", "internal_error", "server_error"};
+    case ErrorCode::kInvalidArgument:
+      return {400, error.message, "input", "invalid_value"};
+    case ErrorCode::kResourceExhausted:
+      return {503, error.message, "", "resource_exhausted", "server_error"};
+    case ErrorCode::kCancelled:
+      return {503, "the request was cancelled: " + error.message, "", "cancelled", "server_error"};
+    default:
+      return {500, error.message, "", "internal_error", "server_error"};
   }
 }
 
@@ -91,7 +96,8 @@ Service::Service(const Embedder& embedder, ServiceOptions options)
   Encoding empty, letter;
   embedder.tokenizer().encode("", 0, empty);
   embedder.tokenizer().encode("a", 0, letter);
-  const auto split = std::mismatch(empty.ids.begin(), empty.ids.end(), letter.ids.begin(), letter.ids.end()).first;
+  const auto split =
+      std::mismatch(empty.ids.begin(), empty.ids.end(), letter.ids.begin(), letter.ids.end()).first;
   prefix_.assign(empty.ids.begin(), split);
   suffix_.assign(split, empty.ids.end());
   batcher_ = std::make_unique<Batcher>(embedder_, options_.batching, metrics_);
@@ -104,7 +110,8 @@ Service::~Service() {
   pool_.reset();
 }
 
-std::optional<HttpResponse> Service::check_head(const RequestHead& head, std::optional<uint64_t> content_length) {
+std::optional<HttpResponse> Service::check_head(const RequestHead& head,
+                                                std::optional<uint64_t> content_length) {
   if (const auto refusal = check_access(options_.access, head)) {
     HttpResponse response = error_response(*refusal);
     if (refusal->status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
@@ -116,28 +123,35 @@ std::optional<HttpResponse> Service::check_head(const RequestHead& head, std::op
   const bool post = route == Route::kEmbeddings || route == Route::kTeiEmbed;
   const char* allowed = post ? "POST" : "GET";
   if (head.method != allowed) {
-    HttpResponse response = error_response(
-        {405, fmt::format("{} does not take {}, expected {}", head.path, head.method, allowed), "", "method_not_allowed"});
+    HttpResponse response =
+        error_response({405, fmt::format("{} does not take {}, expected {}", head.path, head.method, allowed),
+                        "", "method_not_allowed"});
     response.headers.emplace_back("Allow", allowed);
     return response;
   }
   if (post && !(head.content_type && is_json_content_type(*head.content_type)))
-    return error_response({415,
-                           head.content_type ? fmt::format("Content-Type \"{}\" is not supported, expected application/json",
-                                                           *head.content_type)
-                                             : "no Content-Type header, expected application/json",
-                           "", "unsupported_media_type"});
+    return error_response(
+        {415,
+         head.content_type ? fmt::format("Content-Type \"{}\" is not supported, expected application/json",
+                                         *head.content_type)
+                           : "no Content-Type header, expected application/json",
+         "", "unsupported_media_type"});
   if (content_length && *content_length > options_.body_limit)
-    return error_response({413, fmt::format("the body has {} bytes, at most {} are allowed", *content_length,
-                                            options_.body_limit),
-                           "", "body_too_large"});
+    return error_response(
+        {413,
+         fmt::format("the body has {} bytes, at most {} are allowed", *content_length, options_.body_limit),
+         "", "body_too_large"});
   return std::nullopt;
 }
 
 std::shared_ptr<PendingRequest> Service::handle(RequestHead head, std::string body, Reply reply) {
   switch (route_of(head.path)) {
-    case Route::kModels: reply(models()); break;
-    case Route::kModel: reply(model(head.path.substr(kModelPrefix.size()))); break;
+    case Route::kModels:
+      reply(models());
+      break;
+    case Route::kModel:
+      reply(model(head.path.substr(kModelPrefix.size())));
+      break;
     case Route::kMetrics: {
       HttpResponse response;
       response.content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -145,8 +159,12 @@ std::shared_ptr<PendingRequest> Service::handle(RequestHead head, std::string bo
       reply(std::move(response));
       break;
     }
-    case Route::kHealth: check_health(std::move(reply)); break;
-    case Route::kNone: reply(error_response({404, "no route " + head.path, "", "not_found"})); break;
+    case Route::kHealth:
+      check_health(std::move(reply));
+      break;
+    case Route::kNone:
+      reply(error_response({404, "no route " + head.path, "", "not_found"}));
+      break;
     case Route::kEmbeddings:
     case Route::kTeiEmbed: {
       auto request = std::make_shared<Request>();
@@ -160,9 +178,11 @@ std::shared_ptr<PendingRequest> Service::handle(RequestHead head, std::string bo
         try {
           embed(request);
         } catch (const std::bad_alloc&) {
-          fail_request(*request, Failure::kInference, {503, "out of memory", "", "resource_exhausted", "server_error"});
+          fail_request(*request, Failure::kInference,
+                       {503, "out of memory", "", "resource_exhausted", "server_error"});
         } catch (const std::exception& exception) {
-          fail_request(*request, Failure::kInference, {500, exception.what(), "", "internal_error", "server_error"});
+          fail_request(*request, Failure::kInference,
+                       {500, exception.what(), "", "internal_error", "server_error"});
         }
       });
       return pending;
@@ -187,6 +207,10 @@ std::optional<ApiError> Service::tokenize(Request& request) {
   const char* param = request.dialect == BodyDialect::kOpenAi ? "input" : "inputs";
   auto prompt = embedder_.prompt(request.body.prompt_name);
   if (!prompt) return ApiError{400, prompt.error().message, "prompt_name", "invalid_value"};
+  // A model may be unable to take a prompt; its embedder says so for no texts at all.
+  if (!prompt->empty())
+    if (const auto able = embedder_.embed({}, *prompt); !able)
+      return ApiError{400, able.error().message, "prompt_name", "unsupported_prompt"};
   const auto limit = static_cast<size_t>(embedder_.max_length());
   Encoding encoding;
   std::string text;
@@ -198,16 +222,19 @@ std::optional<ApiError> Service::tokenize(Request& request) {
                           std::equal(prefix_.begin(), prefix_.end(), ids.begin()) &&
                           std::equal(suffix_.rbegin(), suffix_.rend(), ids.rbegin());
       if (!framed)
-        return ApiError{400,
-                        fmt::format("token ids of input {} lack the model's special tokens around them ([{}] before, "
-                                    "[{}] behind): ids of another tokenizer would be read as another text; send text",
-                                    i, fmt::join(prefix_, ","), fmt::join(suffix_, ",")),
-                        param, "foreign_token_ids"};
+        return ApiError{
+            400,
+            fmt::format("token ids of input {} lack the model's special tokens around them ([{}] before, "
+                        "[{}] behind): ids of another tokenizer would be read as another text; send text",
+                        i, fmt::join(prefix_, ","), fmt::join(suffix_, ",")),
+            param, "foreign_token_ids"};
       encoding.tokens = static_cast<int64_t>(ids.size());
       encoding.truncated = ids.size() > limit;
-      encoding.ids.assign(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), limit)));
+      encoding.ids.assign(ids.begin(),
+                          ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), limit)));
       if (encoding.truncated && limit >= suffix_.size())
-        std::copy(suffix_.begin(), suffix_.end(), encoding.ids.end() - static_cast<std::ptrdiff_t>(suffix_.size()));
+        std::copy(suffix_.begin(), suffix_.end(),
+                  encoding.ids.end() - static_cast<std::ptrdiff_t>(suffix_.size()));
     } else {
       text = *prompt;
       text += input.text;
@@ -262,7 +289,8 @@ void Service::embed(const std::shared_ptr<Request>& request) {
       try {
         answer(*request, status);
       } catch (const std::exception&) {
-        fail_request(*request, Failure::kInference, {503, "out of memory", "", "resource_exhausted", "server_error"});
+        fail_request(*request, Failure::kInference,
+                     {503, "out of memory", "", "resource_exhausted", "server_error"});
       }
     });
   };
@@ -274,8 +302,8 @@ void Service::embed(const std::shared_ptr<Request>& request) {
     submitted = batcher_->submit(request->job);
     if (submitted) {
       request->pending->job_ = request->job;
-      cancel_now = request->pending->cancelled_ ||
-                   (request->pending->half_closed_ && request->job->tokens() > options_.batching.batch_tokens);
+      cancel_now = request->pending->cancelled_ || (request->pending->half_closed_ &&
+                                                    request->job->tokens() > options_.batching.batch_tokens);
     }
   }
   if (!submitted) {
@@ -329,7 +357,8 @@ void Service::answer(Request& request, const Status& status) {
     response.headers.emplace_back("x-edge-truncated", std::move(list));
   }
   const auto now = Clock::now();
-  const double queue = seconds_between(job.enqueued, job.started), inference = seconds_between(job.started, job.finished);
+  const double queue = seconds_between(job.enqueued, job.started),
+               inference = seconds_between(job.started, job.finished);
   const double total = seconds_between(request.begin, now);
   const auto milliseconds = [](double seconds) { return fmt::format("{:.3f}", seconds * 1e3); };
   response.headers.emplace_back("x-compute-type", "cpu");
@@ -362,13 +391,14 @@ void Service::check_health(Reply reply) {
     }
     for (Reply& waiter : waiters) {
       if (!status || !finite) {
-        waiter(error_response({503, status ? "the model gave a vector that is not finite" : status.error().message, "",
-                               "unhealthy", "server_error"}));
+        waiter(error_response({503,
+                               status ? "the model gave a vector that is not finite" : status.error().message,
+                               "", "unhealthy", "server_error"}));
         continue;
       }
       HttpResponse response;
-      response.body = fmt::format(R"({{"status":"ok","model":{},"dimensions":{}}})", json_string(options_.model_name),
-                                  embedder_.dimensions());
+      response.body = fmt::format(R"({{"status":"ok","model":{},"dimensions":{}}})",
+                                  json_string(options_.model_name), embedder_.dimensions());
       waiter(std::move(response));
     }
   };
@@ -377,7 +407,8 @@ void Service::check_health(Reply reply) {
   auto job = std::make_shared<EmbedJob>();
   job->add_text(encoding.ids);
   job->done = [answer_all, raw = job.get()](Status status) { answer_all(status, all_finite(raw->vectors)); };
-  if (const Status submitted = batcher_->submit(job, /*urgent=*/true); !submitted) answer_all(submitted, true);
+  if (const Status submitted = batcher_->submit(job, /*urgent=*/true); !submitted)
+    answer_all(submitted, true);
 }
 
 HttpResponse Service::models() const {
@@ -388,11 +419,13 @@ HttpResponse Service::models() const {
 
 HttpResponse Service::model(const std::string& id) const {
   if (id != options_.model_name)
-    return error_response({404, fmt::format("no model \"{}\", this server has \"{}\"", id, options_.model_name), "model",
-                           "model_not_found"});
+    return error_response({404,
+                           fmt::format("no model \"{}\", this server has \"{}\"", id, options_.model_name),
+                           "model", "model_not_found"});
   HttpResponse response;
-  response.body = fmt::format(R"({{"id":{},"object":"model","created":{},"owned_by":"edge-infer","max_model_len":{}}})",
-                              json_string(id), created_, embedder_.max_length());
+  response.body =
+      fmt::format(R"({{"id":{},"object":"model","created":{},"owned_by":"edge-infer","max_model_len":{}}})",
+                  json_string(id), created_, embedder_.max_length());
   return response;
 }
 

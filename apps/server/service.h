@@ -1,5 +1,5 @@
-// What the server answers, without sockets: routes, checks, tokenizing, batching, answers. docs/http_api.md is its
-// contract. Safe to call from any thread.
+// What the server answers, without sockets: routes, checks, tokenizing, batching, answers. docs/http_api.md
+// is its contract. Safe to call from any thread.
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@ struct ServiceOptions {
 // A request whose answer is still to come.
 class PendingRequest {
  public:
-  // The client is gone: what has not run is dropped. `half_closed`: it may still be reading, so that work which fits
-  // one batch is finished.
+  // The client is gone: what has not run is dropped. `half_closed`: it may still be reading, so that work
+  // which fits one batch is finished.
   void cancel(bool half_closed);
 
  private:
@@ -55,8 +55,8 @@ class Service {
   // Waits for tasks that run; requests that wait are answered as cancelled.
   ~Service();
 
-  // The refusal that the head alone decides: access, route, method, content type. `content_length` is what the client
-  // announced, if it did.
+  // The refusal that the head alone decides: access, route, method, content type. `content_length` is what
+  // the client announced, if it did.
   std::optional<HttpResponse> check_head(const RequestHead& head, std::optional<uint64_t> content_length);
   // Answers a request that check_head let pass.
   std::shared_ptr<PendingRequest> handle(RequestHead head, std::string body, Reply reply);
@@ -78,11 +78,11 @@ class Service {
 
   const Embedder& embedder_;
   const ServiceOptions options_;
-  const int64_t created_;                         // unix seconds
-  std::vector<int32_t> prefix_, suffix_;          // special tokens around a text
+  const int64_t created_;                 // unix seconds
+  std::vector<int32_t> prefix_, suffix_;  // special tokens around a text
   Metrics metrics_;
   std::mutex health_mutex_;
-  std::vector<Reply> health_waiters_;             // share one forward
+  std::vector<Reply> health_waiters_;  // share one forward
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<WorkerPool> pool_;
 };

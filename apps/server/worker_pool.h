@@ -1,5 +1,5 @@
-// A few threads that run tasks in the order they came: reading bodies, tokenizing and writing answers, so that the
-// thread of the sockets never computes.
+// A few threads that run tasks in the order they came: reading bodies, tokenizing and writing answers, so
+// that the thread of the sockets never computes.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,5 @@
-// What the families of fallback lowering share: value -> buffer, emitting calls, dense strides. Private to this folder.
+// What the families of fallback lowering share: value -> buffer, emitting calls, dense strides. Private to
+// this folder.
 #pragma once
 
 #include <string>
@@ -26,7 +27,10 @@ struct Emit {
 class Lowering {
  public:
   Lowering(const Graph& graph, const Target& target) : graph_(graph), target_(target) {}
+  // Errors: kUnsupported also where unserved() is not empty afterwards.
   Result<Program> run();
+  // Nodes that no kernel serves as they are, but that the op table can decompose; ascending.
+  const std::vector<NodeId>& unserved() const { return unserved_; }
 
   const Target& target() const { return target_; }
   const Graph& graph() const { return graph_; }
@@ -54,8 +58,8 @@ class Lowering {
   int32_t in_dtype(ValueId v, DType dtype);
   void cast(int32_t from, DType from_type, int32_t to, DType to_type, const std::vector<SymInt>& sizes);
   // out (dense, `sizes`) = in read with `strides` from `offset`.
-  void copy(int32_t out, int32_t in, DType dtype, const std::vector<SymInt>& sizes, const std::vector<SymInt>& strides,
-            const SymInt& offset);
+  void copy(int32_t out, int32_t in, DType dtype, const std::vector<SymInt>& sizes,
+            const std::vector<SymInt>& strides, const SymInt& offset);
   void emit(Emit call);
   std::unexpected<Error> unsupported(const Node& node, const std::string& why) const;
 
@@ -77,6 +81,8 @@ class Lowering {
     Units units;
   };
   std::vector<KnownUnits> known_units_;
+  std::vector<NodeId> unserved_;
+  Error first_unserved_;
   int32_t node_ = -1;  // provenance of emitted calls
 };
 

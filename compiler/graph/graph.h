@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -97,6 +98,7 @@ class Graph {
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
   Node& node(NodeId id) { return nodes_[static_cast<size_t>(id)]; }
+  // References to values stay valid while the graph grows, those to nodes do not.
   const Value& value(ValueId id) const { return values_[static_cast<size_t>(id)]; }
   Value& value(ValueId id) { return values_[static_cast<size_t>(id)]; }
   int64_t value_count() const { return static_cast<int64_t>(values_.size()); }
@@ -128,7 +130,7 @@ class Graph {
   std::vector<GraphConstant> constants_;
   std::vector<GraphOutput> outputs_;
   std::vector<Node> nodes_;
-  std::vector<Value> values_;
+  std::deque<Value> values_;  // references stay while values are added
 };
 
 // The attribute `name` of `node`, else the schema's default. Undefined for names that the schema lacks.

@@ -100,7 +100,8 @@ ValueId doubled_share(GraphBuilder& b, const Node& node, ValueId x) {
   return plus(b, b.op("aten.erf", {scaled(b, x, kSqrtHalf)}), 1);
 }
 Values decompose_gelu(GraphBuilder& b, const Node& node, Ids in) {
-  return std::vector{times(b, scaled(b, in[0], 0.5), doubled_share(b, node, in[0]))};
+  const ValueId half = scaled(b, in[0], 0.5);
+  return std::vector{times(b, half, doubled_share(b, node, in[0]))};
 }
 
 Values derive_sigmoid(GraphBuilder& b, const Node&, Ids in, Ids out, Ids g) {

@@ -98,8 +98,8 @@ bool normalizes_to_nothing(const AddedToken& token, const std::vector<Normalizer
   return text.empty();
 }
 
-// As the reference implementation keeps them: of tokens with one content the last, special tokens first; where several
-// have one id, the last one's options hold for all.
+// As the reference implementation keeps them: of tokens with one content the last, special tokens first;
+// where several have one id, the last one's options hold for all.
 void settle(std::vector<AddedToken>& tokens) {
   std::unordered_map<std::string_view, size_t> last;
   std::unordered_map<int32_t, size_t> last_of_id;

@@ -64,12 +64,12 @@ ImageKey image_key(std::string_view tokenizer_json) {
   return {hash.low64, hash.high64};
 }
 
-Result<TokenizerTables> TokenizerTables::build(ParsedTokenizer parsed) {
+Result<TokenizerTables> TokenizerTables::build(ParsedTokenizer parsed, bool with_char_table) {
   TokenizerTables tables;
   EDGE_INFER_ASSIGN(tables.vocabulary_arrays_, build_vocabulary(std::move(parsed.vocabulary)));
   tables.definition_ = std::move(parsed.definition);
   tables.skeleton_ = std::move(parsed.skeleton);
-  tables.char_arrays_ = build_char_table(tables.definition_);
+  if (with_char_table) tables.char_arrays_ = build_char_table(tables.definition_);
   tables.vocabulary_ = Vocabulary(tables.vocabulary_arrays_.units, tables.vocabulary_arrays_.ids);
   tables.char_table_ =
       CharTable(tables.char_arrays_.blocks, tables.char_arrays_.entries, tables.char_arrays_.pool);

@@ -29,8 +29,9 @@ ImageKey image_key(std::string_view tokenizer_json);
 // Movable; the views point into what it owns and live as long.
 class TokenizerTables {
  public:
+  // The character table makes encoding fast and takes tens of milliseconds to build.
   // Errors: kResourceExhausted (too large a vocabulary).
-  static Result<TokenizerTables> build(ParsedTokenizer parsed);
+  static Result<TokenizerTables> build(ParsedTokenizer parsed, bool with_char_table = true);
   // Errors: kNotFound, kIoError; kCorruption for anything that is not an intact image with this key.
   static Result<TokenizerTables> map(const std::filesystem::path& file, const ImageKey& key);
   // The content of an image file. Only for built tables.

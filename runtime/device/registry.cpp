@@ -1,20 +1,54 @@
 #include "runtime/device/registry.h"
 
+#include <algorithm>
 #include <string>
 
 namespace edge_infer {
+namespace {
 
-Result<std::shared_ptr<const Device>> open_device(std::string_view name) {
+struct Match {
+  const BackendInfo* backend;
+  std::string_view variant;
+};
+
+std::string known_names() {
   std::string known = "auto";
   for (const BackendInfo& backend : backends()) {
-    known += ", ";
-    known += backend.name;
-    if (name == backend.name) return backend.open();
-    if (name != "auto") continue;
-    if (auto device = backend.open()) return device;
+    known += fmt::format(", {}", backend.name);
+    for (const std::string_view variant : backend.variants)
+      known += fmt::format(", {}.{}", backend.name, variant);
   }
-  if (name == "auto") return fail(ErrorCode::kUnsupported, "no device of this build works on this machine");
-  return fail(ErrorCode::kInvalidArgument, "unknown device \"{}\", expected one of: {}", name, known);
+  return known;
+}
+
+Result<Match> match(std::string_view name) {
+  const size_t dot = name.find('.');
+  const std::string_view base = name.substr(0, dot);
+  const std::string_view variant = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+  for (const BackendInfo& backend : backends()) {
+    if (backend.name != base) continue;
+    if (dot == std::string_view::npos ||
+        std::ranges::find(backend.variants, variant) != backend.variants.end())
+      return Match{&backend, variant};
+  }
+  return fail(ErrorCode::kInvalidArgument, "unknown device \"{}\", expected one of: {}", name, known_names());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Device>> open_device(std::string_view name) {
+  if (name == "auto") {
+    for (const BackendInfo& backend : backends())
+      if (auto device = backend.open("")) return device;
+    return fail(ErrorCode::kUnsupported, "no device of this build works on this machine");
+  }
+  EDGE_INFER_ASSIGN(const Match found, match(name));
+  return found.backend->open(found.variant);
+}
+
+Result<Target> find_target(std::string_view name) {
+  EDGE_INFER_ASSIGN(const Match found, match(name));
+  return found.backend->target(found.variant);
 }
 
 }  // namespace edge_infer

@@ -1,4 +1,5 @@
-// The explicit list of back ends. Declared here, defined in backends/registry.cpp, so that nothing above names one.
+// The explicit list of back ends. Declared here, defined in backends/registry.cpp, so that nothing above
+// names one.
 #pragma once
 
 #include <memory>
@@ -10,15 +11,22 @@
 namespace edge_infer {
 
 struct BackendInfo {
-  std::string_view name;  // "cpu"
-  // Errors: kUnsupported when this machine has no such device.
-  Result<std::shared_ptr<const Device>> (*open)();
+  std::string_view name;                       // "cpu"
+  std::span<const std::string_view> variants;  // "portable", "avx2", ...: targets are "<name>.<variant>"
+  // Errors: kUnsupported when this machine cannot run the variant. "" is the best one of this machine.
+  Result<std::shared_ptr<const Device>> (*open)(std::string_view variant);
+  // The facts of a target, which this machine need not have.
+  Target (*target)(std::string_view variant);
 };
 
 // In order of preference for `auto`.
 std::span<const BackendInfo> backends();
 
-// The device for "auto" or a back end's name. Errors: kInvalidArgument listing the names.
+// The device for "auto", a back end's name ("cpu") or a target ("cpu.avx2"). Errors: kInvalidArgument listing
+// the names, kUnsupported.
 Result<std::shared_ptr<const Device>> open_device(std::string_view name);
+
+// The facts of a target by name. Errors: kInvalidArgument listing the names.
+Result<Target> find_target(std::string_view name);
 
 }  // namespace edge_infer

@@ -49,23 +49,19 @@ WorkerShare::WorkerShare(int wanted) : workers_(1) {
   }
 }
 
-WorkerShare::~WorkerShare() { free_workers().fetch_add(workers_, std::memory_order_relaxed); }
+WorkerShare::~WorkerShare() {
+  free_workers().fetch_add(workers_, std::memory_order_relaxed);
+}
 
-void TeamBarrier::wait() {
-  if (workers_ == 1) return;
-  const uint32_t generation = generation_.load(std::memory_order_acquire);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
-    arrived_.store(0, std::memory_order_relaxed);
-    generation_.store(generation + 1, std::memory_order_release);
-    generation_.notify_all();
-    return;
-  }
+void wait_until(const std::atomic<int64_t>& counter, int64_t value) {
   constexpr int kSpins = 2000;  // about 50 us
   for (int i = 0; i < kSpins; ++i) {
-    if (generation_.load(std::memory_order_acquire) != generation) return;
+    if (counter.load(std::memory_order_acquire) >= value) return;
     pause_cpu();
   }
-  while (generation_.load(std::memory_order_acquire) == generation) generation_.wait(generation);
+  for (int64_t seen = counter.load(std::memory_order_acquire); seen < value;
+       seen = counter.load(std::memory_order_acquire))
+    counter.wait(seen, std::memory_order_acquire);
 }
 
 void run_team(int workers, void (*body)(void*, int), void* context) {
@@ -75,8 +71,8 @@ void run_team(int workers, void (*body)(void*, int), void* context) {
   }
 #if defined(EDGE_INFER_USE_OPENMP)
   if (!forked.load(std::memory_order_relaxed)) {
-    // The runtime may grant fewer threads than asked for (nested regions, OMP_THREAD_LIMIT). Bodies wait for each other
-    // at barriers, so a short team must not start: it falls through to std::thread.
+    // The runtime may grant fewer threads than asked for (nested regions, OMP_THREAD_LIMIT). Each worker is
+    // promised to run once, so a short team must not start: it falls through to std::thread.
     bool complete = false;
 #pragma omp parallel num_threads(workers) shared(complete)
     {

@@ -6,6 +6,9 @@ namespace {
 constexpr Exclusion kExclusions[] = {
     {"cpu.", "edge.rope", "all", "", Exclusion::kUnsupported,
      "no prebuilt kernel: decoders come with the generator"},
+    {"cpu.", "edge.varlen_attention", "f64", "", Exclusion::kUnsupported,
+     "packed attention is a model's, in f32"},
+    {"cpu.", "edge.segment_pool", "f64", "", Exclusion::kUnsupported, "pooling is a model's, in f32"},
 };
 
 bool names(std::string_view list, std::string_view name) {

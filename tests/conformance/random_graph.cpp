@@ -214,7 +214,8 @@ class Generator {
       if (a->magnitude > 6) return false;
       magnitude = slope = std::exp(a->magnitude);
     }
-    if (row.op[5] == 's' && row.op[6] == 'i' && row.op[7] == 'n' && a->magnitude > 1000) return false;
+    const std::string_view op = row.op;
+    if ((op == "aten.sin" || op == "aten.cos") && a->magnitude > 1000) return false;
     const double error = a->error * slope + row.units * eps(type(*a).dtype) * std::max(magnitude, 1.0);
     return one(row.op, {a->value}, {}, magnitude, row.units == 0 ? a->error : error);
   }
@@ -231,8 +232,9 @@ class Generator {
     const bool product = op == "aten.mul.Scalar";
     const double magnitude = product ? a->magnitude * std::fabs(value) : a->magnitude + std::fabs(value);
     const double error = product ? a->error * std::fabs(value) : a->error;
-    const Attribute attribute = is_floating(dtype) ? Attribute(value) : Attribute(number);
-    return one(op, {a->value}, {{"scalar", attribute}}, magnitude, rounded(error, magnitude, dtype));
+    Attributes attributes = {{"scalar", number}};
+    if (is_floating(dtype)) attributes = {{"scalar", value}};
+    return one(op, {a->value}, attributes, magnitude, rounded(error, magnitude, dtype));
   }
 
   // a / (|b| + 0.5)

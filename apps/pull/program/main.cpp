@@ -1,5 +1,5 @@
-// edge-infer-pull: what `edge-infer pull` runs. A program of its own, so that libcurl and OpenSSL are never loaded into
-// a process that embeds.
+// edge-infer-pull: what `edge-infer pull` runs. A program of its own, so that libcurl and OpenSSL are never
+// loaded into a process that embeds.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -42,7 +42,8 @@ int main(int argc, char** argv) try {
   options.token = variable("HF_TOKEN");
   if (const std::string endpoint = variable("HF_ENDPOINT"); !endpoint.empty()) options.endpoint = endpoint;
   app.add_option("NAME", name, "OWNER/MODEL")->required();
-  app.add_option("--endpoint", options.endpoint, "base URL of the hub (or $HF_ENDPOINT)")->capture_default_str();
+  app.add_option("--endpoint", options.endpoint, "base URL of the hub (or $HF_ENDPOINT)")
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -52,13 +52,13 @@ struct Div {
 struct Maximum {
   template <class T>
   static T apply(T a, T b) {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   }
 };
 struct Minimum {
   template <class T>
   static T apply(T a, T b) {
-    return (a < b) | (a != a) ? a : b;
+    return ((a < b) | (a != a)) ? a : b;
   }
 };
 struct Or {
@@ -215,7 +215,7 @@ void clamp_chunk(void* out, const void* const* in, int64_t n, const int64_t* att
       return;
     }
   }
-#pragma GCC ivdep
+  EDGE_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     const T raised = a[i] < low ? low : a[i];
     to[i] = raised > high ? high : raised;
@@ -247,6 +247,7 @@ constexpr auto kTable = concat(
     unary<"aten.neg", Neg, float, double, Half, BFloat, int64_t, int32_t>(),
     unary<"aten.abs", Abs, float, double, Half, BFloat, int64_t, int32_t>(),
     unary<"aten.sign", Sign, float, double, Half, BFloat, int64_t, int32_t>(),
+    unary<"aten.sign", Sign, Bool>(),
     unary<"aten.relu", Relu, float, double, Half, BFloat, int64_t, int32_t>(),
     unary<"aten.reciprocal", Reciprocal, float, double, Half, BFloat>(),
     clamp<"aten.clamp", float, double, Half, BFloat, int64_t, int32_t>());

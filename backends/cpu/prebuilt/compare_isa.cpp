@@ -105,7 +105,7 @@ void where_chunk(void* out, const void* const* in, int64_t n, const int64_t*) {
   const T* a = static_cast<const T*>(in[1]);
   const T* b = static_cast<const T*>(in[2]);
   T* to = static_cast<T*>(out);
-#pragma GCC ivdep
+  EDGE_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     const T x = a[i], y = b[i];
     to[i] = condition[i] != 0 ? x : y;
@@ -132,7 +132,7 @@ constexpr auto kTable = concat(
     scalar_test<"aten.le.Scalar", Le, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     scalar_test<"aten.gt.Scalar", Gt, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     scalar_test<"aten.ge.Scalar", Ge, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
-    unary_test<"aten.isnan", IsNan, float, double, Half, BFloat, int64_t, int32_t>(),
+    unary_test<"aten.isnan", IsNan, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     binary_test<"aten.logical_and", LogicalAnd, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     binary_test<"aten.logical_or", LogicalOr, float, double, Half, BFloat, int64_t, int32_t, Bool>(),
     binary_test<"aten.logical_xor", LogicalXor, float, double, Half, BFloat, int64_t, int32_t, Bool>(),

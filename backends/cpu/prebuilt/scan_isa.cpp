@@ -52,11 +52,13 @@ void cumsum(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, vo
   }
 }
 
-constexpr std::array<PrebuiltKernel, 13> kTable = {
+constexpr std::array<PrebuiltKernel, 15> kTable = {
     {{"aten.argmax.f32", &reduce_kernel<kArg<GreatestOf, float>>},
      {"aten.argmax.f64", &reduce_kernel<kArg<GreatestOf, double>>},
      {"aten.argmax.i64", &reduce_kernel<kArg<GreatestOf, int64_t>>},
      {"aten.argmax.i32", &reduce_kernel<kArg<GreatestOf, int32_t>>},
+     {"aten.argmax.bool", &reduce_kernel<kArg<AnyOf, uint8_t>>},
+     {"aten.argmin.bool", &reduce_kernel<kArg<AllOf, uint8_t>>},
      {"aten.argmin.f32", &reduce_kernel<kArg<LeastOf, float>>},
      {"aten.argmin.f64", &reduce_kernel<kArg<LeastOf, double>>},
      {"aten.argmin.i64", &reduce_kernel<kArg<LeastOf, int64_t>>},

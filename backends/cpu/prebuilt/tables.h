@@ -8,22 +8,23 @@
 #include "backends/cpu/prebuilt/registry.h"
 
 #define EDGE_PREBUILT_TABLES(X) \
-  X(arithmetic) \
-  X(attention) \
-  X(cast) \
-  X(compare) \
-  X(copy) \
-  X(gelu) \
-  X(index) \
-  X(linear) \
-  X(math) \
-  X(matmul) \
-  X(norm) \
-  X(pack) \
-  X(packed) \
-  X(peak) \
-  X(reduce) \
-  X(scan) \
+  X(arithmetic)                 \
+  X(attention)                  \
+  X(cast)                       \
+  X(compare)                    \
+  X(copy)                       \
+  X(gelu)                       \
+  X(index)                      \
+  X(linear)                     \
+  X(math)                       \
+  X(matmul)                     \
+  X(norm)                       \
+  X(pack)                       \
+  X(packed)                     \
+  X(peak)                       \
+  X(product)                    \
+  X(reduce)                     \
+  X(scan)                       \
   X(softmax)
 
 #define EDGE_DECLARE_TABLE(file) std::span<const PrebuiltKernel> file##_table();

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "apps/documents/document.h"
-#include "models/tokenizers/tokenizer.h"
+#include "tests/unit/documents/test_tokenizer.h"
 
 namespace edge_infer {
 
@@ -22,7 +22,8 @@ inline std::filesystem::path bin_folder() {
 
 inline bool has_pdfium() {
   const char* named = std::getenv("EDGE_INFER_PDFIUM");
-  return std::filesystem::exists(named != nullptr ? std::filesystem::path(named) : bin_folder() / "../lib/libpdfium.so");
+  return std::filesystem::exists(named != nullptr ? std::filesystem::path(named)
+                                                  : bin_folder() / "../lib/libpdfium.so");
 }
 
 // A folder of its own, gone with the object.
@@ -46,8 +47,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Every block's text stands in the source bytes that it names, white space and markup aside: checked word by word, in
-// order, through the block's origins.
+// Every block's text stands in the source bytes that it names, white space and markup aside: checked word by
+// word, in order, through the block's origins.
 inline void expect_offsets_hold(const Document& document, std::string_view source) {
   for (const Block& block : document.blocks) {
     ASSERT_LE(0, block.start);
@@ -60,7 +61,8 @@ inline void expect_offsets_hold(const Document& document, std::string_view sourc
       if (end > at + 1) {
         const std::string word = block.text.substr(at, end - at);
         const ByteRange range = source_range(block, static_cast<int64_t>(at), static_cast<int64_t>(end));
-        const std::string_view from = source.substr(static_cast<size_t>(range.start), static_cast<size_t>(range.end - range.start));
+        const std::string_view from =
+            source.substr(static_cast<size_t>(range.start), static_cast<size_t>(range.end - range.start));
         EXPECT_EQ(from, word) << "in: " << block.text;
         EXPECT_GE(range.start, block.start);
         EXPECT_LE(range.end, block.end);
@@ -82,36 +84,5 @@ inline std::string outline(const Document& document) {
   }
   return out;
 }
-
-// Words and, of long words, pieces of four bytes; like WordPiece, a token never crosses white space and a word that is
-// cut has more tokens in its parts. Two special tokens.
-class TestTokenizer : public Tokenizer {
- public:
-  void encode(std::string_view text, int64_t max_length, Encoding& out) const override {
-    std::vector<TokenSpan> spans;
-    encode_spans(text, spans);
-    out.ids.assign(spans.size() + 2, 7);
-    out.tokens = static_cast<int64_t>(out.ids.size());
-    out.truncated = max_length > 0 && out.tokens > max_length;
-    if (out.truncated) out.ids.resize(static_cast<size_t>(max_length));
-  }
-  void encode_spans(std::string_view text, std::vector<TokenSpan>& out) const override {
-    out.clear();
-    for (size_t at = 0; at < text.size();) {
-      if (text[at] == ' ' || text[at] == '\n' || text[at] == '\t') {
-        ++at;
-        continue;
-      }
-      size_t end = at;
-      while (end < text.size() && text[end] != ' ' && text[end] != '\n' && text[end] != '\t') ++end;
-      // As WordPiece, one unknown token for a word that is far too long.
-      const size_t size = end - at > 100 ? end - at : 4;
-      for (; at < end; at = std::min(at + size, end))
-        out.push_back({static_cast<int64_t>(at), static_cast<int64_t>(std::min(at + size, end))});
-    }
-  }
-  int64_t special_tokens() const override { return 2; }
-  int64_t vocabulary_size() const override { return 8; }
-};
 
 }  // namespace edge_infer

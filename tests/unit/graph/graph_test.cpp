@@ -6,6 +6,7 @@
 #include "compiler/graph/parse.h"
 #include "compiler/graph/print.h"
 #include "compiler/graph/verify.h"
+#include "runtime/base/mapped_file.h"
 
 namespace edge_infer {
 namespace {
@@ -182,6 +183,16 @@ TEST(OpTable, rows_are_complete_and_unique) {
     EXPECT_EQ(find_op(op.name), &op);
   }
   EXPECT_EQ(find_op("aten.nope"), nullptr);
+}
+
+TEST(OpTable, every_row_is_documented) {
+  const auto page = read_file("docs/graph_ir.md", 1 << 20);
+  ASSERT_TRUE(page) << page.error().message;
+  for (const OpInfo& op : op_table()) {
+    const bool found = page->find('`' + op.name + '`') != std::string::npos ||
+                       page->find('`' + op.name + '(') != std::string::npos;
+    EXPECT_TRUE(found) << op.name;
+  }
 }
 
 struct InferCase {

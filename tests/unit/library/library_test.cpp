@@ -16,7 +16,9 @@
 
 namespace {
 
-const char* model_path() { return std::getenv("EDGE_INFER_TEST_MODEL"); }
+const char* model_path() {
+  return std::getenv("EDGE_INFER_TEST_MODEL");
+}
 
 #define NEEDS_MODEL() \
   if (model_path() == nullptr) GTEST_SKIP() << "EDGE_INFER_TEST_MODEL is not set"
@@ -68,7 +70,8 @@ TEST(Library, wrong_arguments_are_codes_with_messages) {
 
   float out = 0;
   const char* text = "a";
-  EXPECT_EQ(edge_infer_embed(nullptr, &text, nullptr, 1, nullptr, &out, 1, nullptr, &error), EDGE_INFER_INVALID_ARGUMENT);
+  EXPECT_EQ(edge_infer_embed(nullptr, &text, nullptr, 1, nullptr, &out, 1, nullptr, &error),
+            EDGE_INFER_INVALID_ARGUMENT);
   EXPECT_EQ(edge_infer_dimensions(nullptr), 0);
   EXPECT_EQ(edge_infer_max_length(nullptr), 0);
   edge_infer_free(nullptr);
@@ -122,10 +125,13 @@ TEST(Library, buffers_and_prompts_are_checked) {
   EXPECT_STREQ(error.message, "room for 767 floats, 2 texts of 384 dimensions need 768");
   EXPECT_EQ(edge_infer_embed(model.get(), texts, nullptr, 2, nullptr, out.data(), 768, nullptr, &error),
             EDGE_INFER_INVALID_ARGUMENT);
-  EXPECT_EQ(edge_infer_embed(model.get(), texts, lengths, 2, nullptr, out.data(), 768, nullptr, &error), EDGE_INFER_OK);
-  EXPECT_EQ(edge_infer_embed(model.get(), nullptr, nullptr, 0, nullptr, nullptr, 0, nullptr, &error), EDGE_INFER_OK);
-  EXPECT_EQ(edge_infer_embed(model.get(), texts, lengths, SIZE_MAX, nullptr, out.data(), 768, nullptr, &error),
-            EDGE_INFER_INVALID_ARGUMENT);
+  EXPECT_EQ(edge_infer_embed(model.get(), texts, lengths, 2, nullptr, out.data(), 768, nullptr, &error),
+            EDGE_INFER_OK);
+  EXPECT_EQ(edge_infer_embed(model.get(), nullptr, nullptr, 0, nullptr, nullptr, 0, nullptr, &error),
+            EDGE_INFER_OK);
+  EXPECT_EQ(
+      edge_infer_embed(model.get(), texts, lengths, SIZE_MAX, nullptr, out.data(), 768, nullptr, &error),
+      EDGE_INFER_INVALID_ARGUMENT);
   try {
     model.embed("a", "no such prompt");
     FAIL() << "a prompt that is not there";
@@ -194,7 +200,8 @@ TEST(Library, embedding_loads_no_network_pdf_or_compiler_library) {
   std::ifstream maps("/proc/self/maps");
   const std::string text((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
   ASSERT_NE(text.find("libedge_infer.so"), std::string::npos);
-  for (const char* name : {"libcurl", "libssl", "libcrypto", "libpdfium", "libLLVM", "libclang", "libtbb", "libsqlite3"})
+  for (const char* name :
+       {"libcurl", "libssl", "libcrypto", "libpdfium", "libLLVM", "libclang", "libtbb", "libsqlite3"})
     EXPECT_EQ(text.find(name), std::string::npos) << name;
 }
 
@@ -204,7 +211,8 @@ TEST(Library, the_c_example_runs) {
   ASSERT_NE(bin, nullptr);
   int status = -1;
   const std::string program = std::string(bin) + "/embed_example ";
-  const std::string out = output_of(program + model_path() + " 'a dog barks' 'a hound howls' 'tax law' 2>&1", &status);
+  const std::string out =
+      output_of(program + model_path() + " 'a dog barks' 'a hound howls' 'tax law' 2>&1", &status);
   EXPECT_EQ(status, 0) << out;
   double same = 0, near = 0, far = 0;
   EXPECT_EQ(std::sscanf(out.c_str(), "%lf %*[^\n]\n%lf %*[^\n]\n%lf", &same, &near, &far), 3) << out;

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -85,20 +87,24 @@ class Pull : public ::testing::Test {
   void TearDown() override { fs::remove_all(dir_); }
 
   Result<PulledModel> pull(const std::string& name) { return pull_model(name, options_, progress_); }
-  fs::path staging(const std::string& model) const { return options_.models_dir / (".owner--" + model + ".partial"); }
+  fs::path staging(const std::string& model) const {
+    return options_.models_dir / (".owner--" + model + ".partial");
+  }
   // The requests for model.safetensors of `model`, as the stub saw them.
   nlohmann::json weight_requests(const std::string& model) {
     const auto fetcher = HttpFetcher::create(options_.endpoint, "");
     std::string text;
-    EXPECT_TRUE((*fetcher)->get({options_.endpoint + "/log", {}}, [](const FetchHead&) { return Status(); },
-                                [&](std::string_view bytes) {
-                                  text += bytes;
-                                  return Status();
-                                }));
+    EXPECT_TRUE((*fetcher)->get(
+        {options_.endpoint + "/log", {}}, [](const FetchHead&) { return Status(); },
+        [&](std::string_view bytes) {
+          text += bytes;
+          return Status();
+        }));
     nlohmann::json found = nlohmann::json::array();
     for (const auto& entry : nlohmann::json::parse(text)) {
       const auto path = entry["path"].get<std::string>();
-      if (path.find("/" + model + "/resolve/") != std::string::npos && path.ends_with("model.safetensors")) found.push_back(entry);
+      if (path.find("/" + model + "/resolve/") != std::string::npos && path.ends_with("model.safetensors"))
+        found.push_back(entry);
     }
     return found;
   }
@@ -107,7 +113,9 @@ class Pull : public ::testing::Test {
     for (int i = 0; i < 4096 * 256; ++i) bytes += static_cast<char>(i % 256);
     return bytes;
   }
-  static std::string read(const fs::path& path) { return read_file(path, size_t{8} << 20).value_or("(missing)"); }
+  static std::string read(const fs::path& path) {
+    return read_file(path, size_t{8} << 20).value_or("(missing)");
+  }
 
   fs::path dir_;
   PullOptions options_;
@@ -175,7 +183,8 @@ TEST_F(Pull, an_interrupted_pull_is_resumed_by_the_next) {
   const auto first = pull("owner/cut-always");
   ASSERT_FALSE(first);
   EXPECT_EQ(first.error().code, ErrorCode::kIoError);
-  EXPECT_NE(first.error().message.find("524288 of 1048576 bytes"), std::string::npos) << first.error().message;
+  EXPECT_NE(first.error().message.find("524288 of 1048576 bytes"), std::string::npos)
+      << first.error().message;
   EXPECT_FALSE(fs::exists(options_.models_dir / "owner--cut-always"));
   EXPECT_EQ(fs::file_size(staging("cut-always") / "model.safetensors.part"), 524288u);
   const auto second = pull("owner/cut-always");
@@ -214,7 +223,8 @@ TEST_F(Pull, a_wrong_checksum_is_an_error_and_the_file_is_removed) {
 TEST_F(Pull, the_checksum_may_come_in_the_header_also_before_a_redirect) {
   const auto header = pull("owner/header-sum");
   ASSERT_TRUE(header) << header.error().message;
-  EXPECT_NE(read(header->dir / ".edge-infer-pull.json").find(*file_sha256(header->dir / "model.safetensors")), std::string::npos);
+  EXPECT_NE(read(header->dir / ".edge-infer-pull.json").find(*file_sha256(header->dir / "model.safetensors")),
+            std::string::npos);
   const auto linked = pull("owner/linked");
   ASSERT_TRUE(linked) << linked.error().message;
   EXPECT_EQ(read(linked->dir / "model.safetensors"), weights());
@@ -236,8 +246,9 @@ TEST_F(Pull, hostile_names_in_a_listing_are_ignored) {
 }
 
 TEST_F(Pull, hostile_model_names_are_refused) {
-  for (const char* name : {"", "..", "../x", "owner/..", "owner/../x", "/etc", "a/b/c", "owner/", "/model", "a b", "owner/.x",
-                           "owner--model", "owner/a..b", "owner/a%2fb", "owner/a?b", "-\n", "owner\\x"}) {
+  for (const char* name :
+       {"", "..", "../x", "owner/..", "owner/../x", "/etc", "a/b/c", "owner/", "/model", "a b", "owner/.x",
+        "owner--model", "owner/a..b", "owner/a%2fb", "owner/a?b", "-\n", "owner\\x"}) {
     const auto pulled = pull(name);
     ASSERT_FALSE(pulled) << name;
     EXPECT_EQ(pulled.error().code, ErrorCode::kInvalidArgument) << name;
@@ -248,7 +259,8 @@ TEST_F(Pull, hostile_model_names_are_refused) {
 TEST_F(Pull, shards_are_fetched_when_there_is_no_single_file) {
   const auto pulled = pull("owner/sharded");
   ASSERT_TRUE(pulled) << pulled.error().message;
-  EXPECT_EQ(read(pulled->dir / "model-00001-of-00002.safetensors") + read(pulled->dir / "model-00002-of-00002.safetensors"),
+  EXPECT_EQ(read(pulled->dir / "model-00001-of-00002.safetensors") +
+                read(pulled->dir / "model-00002-of-00002.safetensors"),
             weights());
   const auto missing = pull("owner/missing-shard");
   ASSERT_FALSE(missing);
@@ -292,14 +304,16 @@ TEST_F(Pull, the_size_limit_and_the_disk_are_checked_before_anything_is_fetched)
 TEST_F(Pull, offline_is_said_with_the_host) {
   options_.endpoint = "http://127.0.0.1:1";
   const auto refused = pull("owner/plain");
-  EXPECT_NE(refused.error().message.find("cannot reach host 127.0.0.1: offline?"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("cannot reach host 127.0.0.1: offline?"), std::string::npos)
+      << refused.error().message;
   options_.endpoint = "https://host.invalid";
   const auto unknown = pull("owner/plain");
   EXPECT_EQ(unknown.error().code, ErrorCode::kIoError);
 }
 
 TEST_F(Pull, endpoints_must_be_https_or_loopback) {
-  for (const char* endpoint : {"http://example.com", "ftp://127.0.0.1", "http://user:pw@127.0.0.1", "file:///tmp", "", "http://127.0.0.1.evil.example"}) {
+  for (const char* endpoint : {"http://example.com", "ftp://127.0.0.1", "http://user:pw@127.0.0.1",
+                               "file:///tmp", "", "http://127.0.0.1.evil.example"}) {
     options_.endpoint = endpoint;
     EXPECT_EQ(pull("owner/plain").error().code, ErrorCode::kInvalidArgument) << endpoint;
   }
@@ -307,7 +321,8 @@ TEST_F(Pull, endpoints_must_be_https_or_loopback) {
 
 TEST_F(Pull, two_pulls_of_one_model_exclude_each_other) {
   fs::create_directories(options_.models_dir);
-  const int lock = ::open((options_.models_dir / ".owner--plain.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int lock =
+      ::open((options_.models_dir / ".owner--plain.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_EQ(::flock(lock, LOCK_EX), 0);
   const auto pulled = pull("owner/plain");
   ASSERT_FALSE(pulled);
@@ -320,6 +335,28 @@ TEST_F(Pull, the_token_goes_to_the_endpoint) {
   options_.token = "hf_secret";
   ASSERT_TRUE(pull("owner/header-sum"));
   EXPECT_EQ(weight_requests("header-sum").back()["auth"], "Bearer hf_secret");
+}
+
+TEST_F(Pull, the_program_prints_the_folder_and_ends_with_0_1_or_2) {
+  const char* bin = std::getenv("EDGE_INFER_BIN");
+  if (bin == nullptr) GTEST_SKIP() << "EDGE_INFER_BIN is not set";
+  const auto run = [&](const std::string& arguments, std::string& out) {
+    const std::string command = "HF_ENDPOINT=" + hub().url() + " EDGE_INFER_MODELS='" +
+                                options_.models_dir.native() + "' '" + bin + "/edge-infer-pull' " +
+                                arguments + " 2>/dev/null";
+    FILE* pipe = ::popen(command.c_str(), "r");
+    out.clear();
+    for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+    return WEXITSTATUS(::pclose(pipe));
+  };
+  std::string out;
+  EXPECT_EQ(run("owner/plain", out), 0);
+  EXPECT_EQ(out, (options_.models_dir / "owner--plain").native() + "\n");
+  EXPECT_EQ(run("owner/nothing", out), 1);
+  EXPECT_EQ(out, "");
+  EXPECT_EQ(run("../nothing", out), 2);
+  EXPECT_EQ(run("owner/plain --endpoint http://example.com", out), 2);
+  EXPECT_EQ(run("", out), 2);
 }
 
 TEST_F(Pull, an_unwritable_models_directory_is_a_clear_error) {

@@ -21,10 +21,11 @@ RequestHead request(std::optional<std::string> host, std::optional<std::string> 
 
 TEST(Access, loopback_takes_loopback_names_only) {
   const AccessPolicy policy{true, "127.0.0.1", ""};
-  for (const char* host : {"localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:8080", "127.1.2.3:5"})
+  for (const char* host :
+       {"localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:8080", "127.1.2.3:5"})
     EXPECT_EQ(status(policy, request(host)), 200) << host;
-  for (const char* host : {"evil.example", "localhost.evil.example:8080", "127.0.0.1.evil.example", "10.0.0.1",
-                           "evil.example:8080", "127.evil.0.1", "0.0.0.0"})
+  for (const char* host : {"evil.example", "localhost.evil.example:8080", "127.0.0.1.evil.example",
+                           "10.0.0.1", "evil.example:8080", "127.evil.0.1", "0.0.0.0"})
     EXPECT_EQ(status(policy, request(host)), 403) << host;
   for (const char* host : {"", ":80", "[::1", "localhost:", "localhost:80:80", "[::1]x", "localhost:8a"})
     EXPECT_EQ(status(policy, request(host)), 400) << host;
@@ -54,7 +55,8 @@ TEST(Access, a_key_is_asked_for_everywhere_but_at_health) {
   const AccessPolicy policy{false, "0.0.0.0", "secret"};
   RequestHead head = request("server.lan:8080");
   EXPECT_EQ(status(policy, head), 401);
-  for (const char* wrong : {"secret", "Bearer secre", "Bearer secretx", "Basic secret", "Bearer ", "Bearer"}) {
+  for (const char* wrong :
+       {"secret", "Bearer secre", "Bearer secretx", "Basic secret", "Bearer ", "Bearer"}) {
     head.authorization = wrong;
     EXPECT_EQ(status(policy, head), 401) << wrong;
   }

@@ -24,7 +24,8 @@ TEST(BodyReader, reads_a_string_a_list_of_strings_ids_and_lists_of_ids) {
   const auto one = openai(R"({"input":"a\u00e9\u0000b"})");
   ASSERT_TRUE(one);
   EXPECT_EQ(one->inputs.at(0).text, std::string("a\xc3\xa9\0b", 5));
-  const auto two = openai(R"({"input":["x",""],"model":"m","user":"u","encoding_format":"base64","dimensions":8})");
+  const auto two =
+      openai(R"({"input":["x",""],"model":"m","user":"u","encoding_format":"base64","dimensions":8})");
   ASSERT_TRUE(two);
   EXPECT_EQ(two->inputs.size(), 2u);
   EXPECT_EQ(two->inputs[1].text, "");
@@ -39,7 +40,8 @@ TEST(BodyReader, reads_a_string_a_list_of_strings_ids_and_lists_of_ids) {
   ASSERT_TRUE(lists);
   ASSERT_EQ(lists->inputs.size(), 2u);
   EXPECT_EQ(lists->inputs[1].ids, (std::vector<int32_t>{1, 7, 2}));
-  const auto mixed = tei(R"({"inputs":["a",[1,2]],"truncate":false,"normalize":false,"prompt_name":"query"})");
+  const auto mixed =
+      tei(R"({"inputs":["a",[1,2]],"truncate":false,"normalize":false,"prompt_name":"query"})");
   ASSERT_TRUE(mixed);
   EXPECT_TRUE(mixed->inputs[1].is_ids);
   EXPECT_FALSE(mixed->truncate);
@@ -55,7 +57,8 @@ TEST(BodyReader, null_stands_for_an_absent_optional_key_and_unknown_keys_are_ign
   EXPECT_EQ(body->inputs.size(), 1u);
   EXPECT_FALSE(body->dimensions);
   EXPECT_FALSE(body->base64);
-  EXPECT_TRUE(tei(R"({"inputs":"a","truncate":null,"prompt_name":null,"normalize":null,"truncation_direction":"Right"})"));
+  EXPECT_TRUE(tei(
+      R"({"inputs":"a","truncate":null,"prompt_name":null,"normalize":null,"truncation_direction":"Right"})"));
 }
 
 TEST(BodyReader, of_a_repeated_key_the_last_one_holds) {

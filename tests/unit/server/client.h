@@ -16,7 +16,7 @@
 namespace edge_infer::testing {
 
 struct Answer {
-  int status = 0;  // 0: the connection ended without an answer
+  int status = 0;                              // 0: the connection ended without an answer
   std::map<std::string, std::string> headers;  // lower-case names
   std::string body;
 };
@@ -60,14 +60,16 @@ class Client {
     const int status = std::atoi(head.c_str() + 9);
     while (line_begin != std::string::npos) {
       const size_t begin = line_begin + 2, line_end = head.find("\r\n", begin);
-      const std::string line = head.substr(begin, line_end == std::string::npos ? line_end : line_end - begin);
+      const std::string line =
+          head.substr(begin, line_end == std::string::npos ? line_end : line_end - begin);
       const size_t colon = line.find(": ");
       std::string name = line.substr(0, colon);
       std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
       answer.headers[name] = colon == std::string::npos ? "" : line.substr(colon + 2);
       line_begin = line_end;
     }
-    const size_t length = answer.headers.contains("content-length") ? std::stoul(answer.headers["content-length"]) : 0;
+    const size_t length =
+        answer.headers.contains("content-length") ? std::stoul(answer.headers["content-length"]) : 0;
     while (buffer_.size() < length)
       if (!fill(timeout_ms)) return answer;
     answer.body = buffer_.substr(0, length);
@@ -83,7 +85,8 @@ class Client {
   }
 
   Answer post(const std::string& path, const std::string& body, const std::string& headers = "") {
-    send(request("POST", path, body, headers));  // an early refusal may end it; the answer is there all the same
+    send(request("POST", path, body,
+                 headers));  // an early refusal may end it; the answer is there all the same
     return receive();
   }
   Answer get(const std::string& path, const std::string& headers = "") {
@@ -92,7 +95,8 @@ class Client {
   }
   static std::string request(const std::string& method, const std::string& path, const std::string& body,
                              const std::string& headers = "") {
-    return method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+    return method + " " + path +
+           " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
            std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body;
   }
 

@@ -1,5 +1,6 @@
-// A deterministic embedder without a model: a token a byte, a vector that depends on the ids of its text alone.
-// It counts its calls, can be held at a gate, and fails on ids that the server should never have let in.
+// A deterministic embedder without a model: a token a byte, a vector that depends on the ids of its text
+// alone. It counts its calls, can be held at a gate, and fails on ids that the server should never have let
+// in.
 #pragma once
 
 #include <atomic>
@@ -47,6 +48,7 @@ class FakeEmbedder final : public Embedder {
   Result<std::string> prompt(std::string_view name) const override {
     if (name.empty()) return std::string();
     if (name == "query") return std::string("query: ");
+    if (name == "unable") return std::string("unable: ");
     return fail(ErrorCode::kNotFound, "no prompt \"{}\", the model has: query", name);
   }
   std::string role_prompt(std::string_view role) const override { return role == "query" ? "query: " : ""; }
@@ -81,6 +83,7 @@ class FakeEmbedder final : public Embedder {
   }
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
                                    std::vector<Encoding>* = nullptr) const override {
+    if (prompt_text == "unable: ") return fail(ErrorCode::kUnsupported, "the model cannot take this prompt");
     std::vector<float> out(texts.size() * kDimensions);
     Encoding encoding;
     for (size_t i = 0; i < texts.size(); ++i) {

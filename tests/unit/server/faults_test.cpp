@@ -22,7 +22,9 @@ TEST_F(Faults, after_each_bad_body_a_good_request_succeeds_at_once) {
   }
   {
     Client client(port());
-    client.send("POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"inp");
+    client.send(
+        "POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+        "application/json\r\nContent-Length: 100\r\n\r\n{\"inp");
     client.half_close();
     const Answer answer = client.receive();
     EXPECT_EQ(answer.status, 400);
@@ -31,13 +33,16 @@ TEST_F(Faults, after_each_bad_body_a_good_request_succeeds_at_once) {
   }
   {
     Client client(port());
-    client.send("POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"inp");
+    client.send(
+        "POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+        "application/json\r\nContent-Length: 100\r\n\r\n{\"inp");
     client.close();
     expect_good_request();
   }
   {
     Client client(port());
-    client.send(Client::request("POST", "/v1/embeddings", R"({"input":")" + std::string(size_t{9} << 20, 'x') + "\"}"));
+    client.send(Client::request("POST", "/v1/embeddings",
+                                R"({"input":")" + std::string(size_t{9} << 20, 'x') + "\"}"));
     const Answer answer = client.receive();
     EXPECT_EQ(answer.status, 413);
     expect_good_request();
@@ -68,7 +73,8 @@ TEST_F(Faults, a_failing_request_harms_no_other_of_its_batch) {
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(vector_of(parse(answer)["data"][0]["embedding"]), expected("text " + std::to_string(i)));
   }
-  EXPECT_NE(Client(port()).get("/metrics").body.find("edge_infer_batches_retried_total 1"), std::string::npos);
+  EXPECT_NE(Client(port()).get("/metrics").body.find("edge_infer_batches_retried_total 1"),
+            std::string::npos);
 }
 
 TEST_F(Faults, requests_that_wait_share_one_batch_of_bounded_tokens) {
@@ -112,7 +118,8 @@ TEST_F(Faults, a_full_queue_is_429_with_retry_after) {
   Client running(port()), waiting(port()), refused(port());
   running.send(Client::request("POST", "/v1/embeddings", R"({"input":"a"})"));
   embedder_.wait_until_held();
-  waiting.send(Client::request("POST", "/v1/embeddings", R"({"input":["a","b","c"]})"));  // an empty queue takes any
+  waiting.send(
+      Client::request("POST", "/v1/embeddings", R"({"input":["a","b","c"]})"));  // an empty queue takes any
   ASSERT_TRUE(metric_appears("te_queue_size 3"));
   const Answer answer = refused.post("/v1/embeddings", R"({"input":"d"})");
   EXPECT_EQ(answer.status, 429);
@@ -141,7 +148,8 @@ TEST_F(Faults, the_work_of_a_client_that_left_is_dropped) {
   embedder_.open_gate();
   EXPECT_EQ(running.receive().status, 200);
   EXPECT_LT(embedder_.texts_embedded, 10);
-  EXPECT_NE(Client(port()).get("/metrics").body.find("te_request_failure{err=\"dropped\"} 1"), std::string::npos);
+  EXPECT_NE(Client(port()).get("/metrics").body.find("te_request_failure{err=\"dropped\"} 1"),
+            std::string::npos);
 }
 
 TEST_F(Faults, a_half_closed_client_still_gets_a_small_answer) {
@@ -160,7 +168,9 @@ TEST_F(Faults, slow_heads_and_bodies_time_out_without_holding_up_others) {
   start(std::move(options));
   Client head(port()), body(port()), idle(port());
   head.send("GET /health HTTP/1.1\r\nHost: loc");
-  body.send("POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{");
+  body.send(
+      "POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+      "50\r\n\r\n{");
   expect_good_request();
   EXPECT_TRUE(head.closed_by_server());
   EXPECT_TRUE(body.closed_by_server());
@@ -233,8 +243,10 @@ TEST_F(Faults, a_request_in_pieces_and_in_chunks_is_one_request) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   EXPECT_EQ(client.receive().status, 200);
-  client.send("POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-              "5\r\n{\"inp\r\n9\r\nuts\":\"a\"}\r\n0\r\n\r\n");
+  client.send(
+      "POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n"
+      "5\r\n{\"inp\r\n9\r\nuts\":\"a\"}\r\n0\r\n\r\n");
   const Answer answer = client.receive();
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(vector_of(parse(answer)[0]), expected("a"));
@@ -243,7 +255,9 @@ TEST_F(Faults, a_request_in_pieces_and_in_chunks_is_one_request) {
 TEST_F(Faults, expect_continue_is_answered_before_the_body) {
   start();
   Client client(port());
-  client.send("POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 14\r\nExpect: 100-continue\r\n\r\n");
+  client.send(
+      "POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+      "14\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(client.receive().status, 100);
   client.send(R"({"inputs":"a"})");
   EXPECT_EQ(client.receive().status, 200);

@@ -34,7 +34,8 @@ TEST_F(Load, thirty_two_clients_with_mixed_sizes_get_the_bits_of_a_direct_call) 
           continue;
         }
         for (size_t i = 0; i < texts.size(); ++i)
-          if (json["data"][i]["index"] != i || vector_of(json["data"][i]["embedding"]) != expected(texts[i])) ++wrong;
+          if (json["data"][i]["index"] != i || vector_of(json["data"][i]["embedding"]) != expected(texts[i]))
+            ++wrong;
       }
     });
   }

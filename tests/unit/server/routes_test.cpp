@@ -46,8 +46,10 @@ TEST_F(Routes, embeddings_answer_in_openai_form_with_true_token_counts) {
 TEST_F(Routes, base64_and_floats_are_the_same_bits) {
   start();
   Client client(port());
-  const Json floats = parse(client.post("/v1/embeddings", R"({"input":["a","b"],"encoding_format":"float"})"));
-  const Json base64 = parse(client.post("/v1/embeddings", R"({"input":["a","b"],"encoding_format":"base64"})"));
+  const Json floats =
+      parse(client.post("/v1/embeddings", R"({"input":["a","b"],"encoding_format":"float"})"));
+  const Json base64 =
+      parse(client.post("/v1/embeddings", R"({"input":["a","b"],"encoding_format":"base64"})"));
   for (const size_t i : {0u, 1u})
     EXPECT_EQ(vector_of(floats["data"][i]["embedding"]), decode_base64(base64["data"][i]["embedding"]));
   EXPECT_EQ(decode_base64(base64["data"][1]["embedding"]), expected("b"));
@@ -73,7 +75,8 @@ TEST_F(Routes, dimensions_slice_then_normalize) {
   start();
   Client client(port());
   const auto whole = expected("text");
-  const auto sliced = vector_of(parse(client.post("/v1/embeddings", R"({"input":"text","dimensions":4})"))["data"][0]["embedding"]);
+  const auto sliced = vector_of(
+      parse(client.post("/v1/embeddings", R"({"input":"text","dimensions":4})"))["data"][0]["embedding"]);
   ASSERT_EQ(sliced.size(), 4u);
   double norm = 0;
   for (size_t i = 0; i < 4; ++i) norm += static_cast<double>(whole[i]) * static_cast<double>(whole[i]);
@@ -114,6 +117,9 @@ TEST_F(Routes, tei_embed_is_always_two_dimensional) {
   const Answer unknown = client.post("/embed", R"({"inputs":"a","prompt_name":"nope"})");
   EXPECT_EQ(unknown.status, 400);
   EXPECT_EQ(parse(unknown)["error"]["param"], "prompt_name");
+  const Answer unable = client.post("/embed", R"({"inputs":"a","prompt_name":"unable"})");
+  EXPECT_EQ(unable.status, 400);
+  EXPECT_EQ(parse(unable)["error"]["code"], "unsupported_prompt");
 }
 
 TEST_F(Routes, models_are_listed_and_found_by_id) {
@@ -149,9 +155,10 @@ TEST_F(Routes, metrics_count_what_happened) {
   client.post("/v1/embeddings", R"({"input":[1.5]})");
   const std::string text = client.get("/metrics").body;
   for (const char* line :
-       {"te_request_count{method=\"single\"} 1", "te_request_count{method=\"batch\"} 1", "te_request_success 2",
-        "te_request_failure{err=\"validation\"} 2", "te_embed_count 3", "te_embed_success 3", "te_queue_size 0",
-        "te_request_duration_count 2", "te_batch_next_size_bucket{le=\"+Inf\"} 2", "edge_infer_tokens_total 9",
+       {"te_request_count{method=\"single\"} 1", "te_request_count{method=\"batch\"} 1",
+        "te_request_success 2", "te_request_failure{err=\"validation\"} 2", "te_embed_count 3",
+        "te_embed_success 3", "te_queue_size 0", "te_request_duration_count 2",
+        "te_batch_next_size_bucket{le=\"+Inf\"} 2", "edge_infer_tokens_total 9",
         "edge_infer_http_responses_total{code=\"400\"} 2", "edge_infer_connections 1"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
@@ -180,19 +187,26 @@ TEST_F(Routes, every_refusal_is_a_nested_error_with_its_status) {
       {Client::request("POST", "/health", good), 405, "", "method_not_allowed"},
       {Client::request("POST", "/v1/embeddings", big), 413, "", "body_too_large"},
       {plain("POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\n", good), 415, "", "unsupported_media_type"},
-      {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n", good), 415, "", "unsupported_media_type"},
+      {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n", good), 415, "",
+       "unsupported_media_type"},
       {plain("POST /embed HTTP/1.1\r\nContent-Type: application/json\r\n", good), 400, "", "missing_host"},
-      {plain("POST /embed HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\n", good), 403, "", "host_not_allowed"},
-      {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: application/json\r\n", good),
+      {plain("POST /embed HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\n", good), 403,
+       "", "host_not_allowed"},
+      {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: "
+             "application/json\r\n",
+             good),
        403, "", "origin_not_allowed"},
       {"GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "", "malformed_target"},
       {"NONSENSE\r\n\r\n", 400, "", "malformed_request"},
       {"GET / HTTP/3.7\r\n\r\n", 400, "", "malformed_request"},
       {"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", 400, "", "malformed_request"},
-      {"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", 431, "", "header_too_large"},
-      {"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+      {"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", 431, "",
+       "header_too_large"},
+      {"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+       "chunked\r\n\r\nzz\r\n",
        400, "", "malformed_body"},
-      {"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1388\r\n" +
+      {"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n1388\r\n" +
            std::string(5000, 'x') + "\r\n0\r\n\r\n",
        413, "", "body_too_large"},
   };

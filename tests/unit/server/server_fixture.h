@@ -42,7 +42,9 @@ class ServerTest : public ::testing::Test {
     for (const auto& number : numbers) result.push_back(static_cast<float>(number.get<double>()));
     return result;
   }
-  static nlohmann::json parse(const Answer& answer) { return nlohmann::json::parse(answer.body, nullptr, false); }
+  static nlohmann::json parse(const Answer& answer) {
+    return nlohmann::json::parse(answer.body, nullptr, false);
+  }
   // Waits until /metrics has `line`.
   bool metric_appears(const std::string& line) const {
     for (int attempt = 0; attempt < 5000; ++attempt) {

@@ -47,11 +47,13 @@ void linear(const KernelArgs* args, int64_t m0, int64_t m1, int64_t n0, int64_t 
   const int64_t n_all = integer(args, 0), k_all = integer(args, 1);
   n1 = smaller(n1, n_all);
   if (m0 >= m1 || n0 >= n1) return;
-  // Rows in blocks of about 512 KB and k in parts of about 1024, so that what the panels sweep over stays in
-  // L2.
-  const int64_t k_parts = k_all <= 2048 ? 1 : (k_all + 1023) / 1024;
+  // k in parts of at most 2048 and rows in equal blocks of at most about 1 MB, so that what the panels sweep over stays
+  // in L2.
+  const int64_t k_parts = larger<int64_t>(1, (k_all + 2047) / 2048);
   const int64_t k_part = larger<int64_t>(1, (k_all + k_parts - 1) / k_parts);
-  const int64_t block = larger<int64_t>(kTileRows, (int64_t{1} << 17) / k_part / kTileRows * kTileRows);
+  const int64_t most_rows = larger<int64_t>(kTileRows, (int64_t{1} << 18) / k_part);
+  const int64_t blocks = (m1 - m0 + most_rows - 1) / most_rows;
+  const int64_t block = ((m1 - m0 + blocks - 1) / blocks + kTileRows - 1) / kTileRows * kTileRows;
   for (int64_t mb = m0; mb < m1; mb += block) {
     const int64_t rows = smaller(block, m1 - mb);
     for (int64_t k0 = 0; k0 == 0 || k0 < k_all; k0 += k_part) {

@@ -17,7 +17,8 @@
 namespace edge_infer {
 namespace {
 
-// Passages are about a paragraph long, also where the model could take a chapter: a result should be worth reading.
+// Passages are about a paragraph long, also where the model could take a chapter: a result should be worth
+// reading.
 constexpr int64_t kPassageTokens = 256;
 constexpr int64_t kOverlapTokens = 32;
 // Raised when readers or chunker deliver something else for the same file: such files are then read again.
@@ -79,7 +80,8 @@ Result<IndexSummary> index(const IndexArguments& a, IndexReport& report) {
     const std::string probe = "text";
     EDGE_INFER_RETURN_IF_ERROR(embedder->embed(std::span(&probe, 1), prompt));
   }
-  EDGE_INFER_ASSIGN(const std::unique_ptr<IndexStore> store, IndexStore::open(a.index_file, embedder->space()));
+  EDGE_INFER_ASSIGN(const std::unique_ptr<IndexStore> store,
+                    IndexStore::open(a.index_file, embedder->space()));
   IndexOptions options;
   options.paths.assign(a.paths.begin(), a.paths.end());
   options.threads = a.model.embedder.threads > 0 ? a.model.embedder.threads : worker_budget();

@@ -100,7 +100,8 @@ void add_search_command(CLI::App& app, int& exit_code) {
   command->add_option("--db", a->index_file, "index file")->required();
   command->add_option("--model", a->model, "model; the one recorded in the index where it is not given");
   command->add_option("--top", a->top, "passages to print")->check(CLI::Range(int64_t{1}, kMaxTop));
-  command->add_option("--mode", a->mode, "hybrid | vector | text")->check(CLI::IsMember({"hybrid", "vector", "text"}));
+  command->add_option("--mode", a->mode, "hybrid | vector | text")
+      ->check(CLI::IsMember({"hybrid", "vector", "text"}));
   command->add_flag("--json", a->json, "print one JSON object a passage");
   command->add_option("QUERY", a->query, "what to look for")->required();
   command->callback([a, &exit_code] { exit_code = run_search(*a); });

@@ -17,7 +17,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double rounded(double value) { return static_cast<double>(static_cast<int64_t>(value * 1000 + 0.5)) / 1000; }
+double rounded(double value) {
+  return static_cast<double>(static_cast<int64_t>(value * 1000 + 0.5)) / 1000;
+}
 
 void print_line(const Json& object) {
   const std::string line = object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
@@ -105,13 +107,16 @@ class TerminalReport final : public IndexReport {
       fmt::print(stderr, "skipped ({}): ", reason);
       for (size_t i = 0; i < skipped.names.size(); ++i)
         fmt::print(stderr, "{}{}", i > 0 ? ", " : "", path_for_terminal(skipped.names[i]));
-      if (skipped.count > skipped.names.size()) fmt::print(stderr, " and {} more", skipped.count - skipped.names.size());
+      if (skipped.count > skipped.names.size())
+        fmt::print(stderr, " and {} more", skipped.count - skipped.names.size());
       fmt::print(stderr, "\n");
     }
     for (const FileEvent& e : failed_)
       fmt::print(stderr, "failed: {}: {}\n", path_for_terminal(e.path), path_for_terminal(e.reason));
-    fmt::print("{} files: {} indexed, {} unchanged, {} failed, {} skipped; {} deleted; {} chunks, {} tokens in {:.1f} s\n",
-               s.files, s.indexed, s.unchanged, s.failed, s.skipped, s.deleted, s.chunks, s.tokens, s.seconds);
+    fmt::print(
+        "{} files: {} indexed, {} unchanged, {} failed, {} skipped; {} deleted; {} chunks, {} tokens in "
+        "{:.1f} s\n",
+        s.files, s.indexed, s.unchanged, s.failed, s.skipped, s.deleted, s.chunks, s.tokens, s.seconds);
     std::fflush(stdout);
   }
 
@@ -132,7 +137,11 @@ class TerminalReport final : public IndexReport {
 
 }  // namespace
 
-std::unique_ptr<IndexReport> make_json_report() { return std::make_unique<JsonReport>(); }
-std::unique_ptr<IndexReport> make_terminal_report() { return std::make_unique<TerminalReport>(); }
+std::unique_ptr<IndexReport> make_json_report() {
+  return std::make_unique<JsonReport>();
+}
+std::unique_ptr<IndexReport> make_terminal_report() {
+  return std::make_unique<TerminalReport>();
+}
 
 }  // namespace edge_infer

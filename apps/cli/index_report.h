@@ -17,7 +17,8 @@ class IndexReport : public IndexObserver {
 
 // One JSON object a line, flushed.
 std::unique_ptr<IndexReport> make_json_report();
-// A bar on standard error when that is a terminal; the summary on standard output; failures on standard error.
+// A bar on standard error when that is a terminal; the summary on standard output; failures on standard
+// error.
 std::unique_ptr<IndexReport> make_terminal_report();
 
 }  // namespace edge_infer

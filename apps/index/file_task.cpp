@@ -7,12 +7,14 @@
 namespace edge_infer {
 namespace {
 
-// File systems stamp times by a clock of some milliseconds: a file written twice within one tick looks untouched.
+// File systems stamp times by a clock of some milliseconds: a file written twice within one tick looks
+// untouched.
 constexpr int64_t kClockTickNs = 50'000'000;
 constexpr int kReadings = 3;
 
 int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
@@ -98,7 +100,8 @@ void read_task(FileTask& task, const DocumentSource& source, const TokenRules& r
       set_failure(task, status.error());
     }
     task.record.stamp = same ? trusted_stamp(task.record.stamp) : FileStamp{};
-    // Still changing: what was read is good enough for now, and the next run must not take it for the file's content.
+    // Still changing: what was read is good enough for now, and the next run must not take it for the file's
+    // content.
     if (!same) task.record.hash = {};
     return;
   }

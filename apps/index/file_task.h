@@ -1,4 +1,5 @@
-// One file on its way through the pipeline, and the two steps that concern it alone: is it new, and what does it hold.
+// One file on its way through the pipeline, and the two steps that concern it alone: is it new, and what does
+// it hold.
 #pragma once
 
 #include <functional>
@@ -33,11 +34,11 @@ struct FileTask {
   FoundFile found;
   std::optional<FileRecord> known;
   Outcome outcome = Outcome::kUnchanged;
-  FileRecord record;                 // what to report, and to write for kTouched and kReplaced
-  std::vector<Passage> passages;     // without vectors
+  FileRecord record;                      // what to report, and to write for kTouched and kReplaced
+  std::vector<Passage> passages;          // without vectors
   std::vector<std::vector<int32_t>> ids;  // of each passage: its tokens, special ones and prompt included
-  std::vector<size_t> missing;       // passages that must be embedded
-  double bytes_counted = 0;          // how much of the file's size progress has counted as done
+  std::vector<size_t> missing;            // passages that must be embedded
+  double bytes_counted = 0;               // how much of the file's size progress has counted as done
 };
 
 // How passages become tokens; shared by all tasks.
@@ -50,8 +51,8 @@ struct TokenRules {
 // True when the stamp alone says that nothing changed; fills outcome and record.
 bool settle_by_stamp(FileTask& task, const std::string& version);
 
-// Hashes, reads, cuts and tokenizes. Never fails: an error becomes the record's status and reason. A file that changes
-// while it is read is read again, at most three times.
+// Hashes, reads, cuts and tokenizes. Never fails: an error becomes the record's status and reason. A file
+// that changes while it is read is read again, at most three times.
 void read_task(FileTask& task, const DocumentSource& source, const TokenRules& rules);
 
 }  // namespace edge_infer

@@ -18,7 +18,8 @@ void sort_candidates(std::vector<Candidate>& candidates) {
   });
 }
 
-std::vector<Candidate> fuse_rankings(std::span<const Candidate> by_vector, std::span<const Candidate> by_text) {
+std::vector<Candidate> fuse_rankings(std::span<const Candidate> by_vector,
+                                     std::span<const Candidate> by_text) {
   std::vector<Candidate> fused;
   std::unordered_map<int64_t, size_t> places;
   const auto add = [&](const Candidate& candidate, int64_t rank) -> Candidate& {

@@ -33,13 +33,16 @@ struct Descriptor {
 
 }  // namespace
 
-ContentHash hash_bytes(std::string_view bytes) { return canonical(XXH3_128bits(bytes.data(), bytes.size())); }
+ContentHash hash_bytes(std::string_view bytes) {
+  return canonical(XXH3_128bits(bytes.data(), bytes.size()));
+}
 
 Result<ContentHash> hash_file(const std::filesystem::path& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (file.fd < 0) return fail(ErrorCode::kIoError, "cannot open: {}", std::strerror(errno));
   struct stat st{};
-  if (::fstat(file.fd, &st) != 0) return fail(ErrorCode::kIoError, "cannot inspect: {}", std::strerror(errno));
+  if (::fstat(file.fd, &st) != 0)
+    return fail(ErrorCode::kIoError, "cannot inspect: {}", std::strerror(errno));
   if (!S_ISREG(st.st_mode)) return fail(ErrorCode::kUnsupported, "not a regular file");
   struct FreeState {
     void operator()(XXH3_state_t* s) const { XXH3_freeState(s); }

@@ -1,5 +1,5 @@
-// 128-bit content hashes (XXH3): of files, to see whether one changed, and of passages, to reuse their vectors.
-// Not cryptographic: a forged collision can only spoil the forger's own entries.
+// 128-bit content hashes (XXH3): of files, to see whether one changed, and of passages, to reuse their
+// vectors. Not cryptographic: a forged collision can only spoil the forger's own entries.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@ namespace edge_infer {
 using ContentHash = std::array<std::byte, 16>;
 
 ContentHash hash_bytes(std::string_view bytes);
-// Reads the file in pieces, so any size takes little memory. Never blocks on a FIFO or device: only regular files.
+// Reads the file in pieces, so any size takes little memory. Never blocks on a FIFO or device: only regular
+// files.
 Result<ContentHash> hash_file(const std::filesystem::path& path);
 
 }  // namespace edge_infer

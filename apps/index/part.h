@@ -1,5 +1,5 @@
-// The unit of embedding: passages of about one call's tokens, of one file or of many, so that short files share a
-// forward pass and long ones spread over all workers.
+// The unit of embedding: passages of about one call's tokens, of one file or of many, so that short files
+// share a forward pass and long ones spread over all workers.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,8 @@ int64_t find_missing(FileTask& task);
 // Gives equal passages of a file the vector that the first of them has. True when every passage has one now.
 bool complete(FileTask& task);
 
-// Gives each passage of the part a unit vector. Errors: the embedder's; kInternal for a vector that has no direction.
+// Gives each passage of the part a unit vector. Errors: the embedder's; kInternal for a vector that has no
+// direction.
 Status embed_part(Part& part, const Embedder& embedder);
 
 // Scales to length 1 where it is not already. False for zero, infinite or NaN vectors.

@@ -36,8 +36,8 @@ std::string path_as_utf8(std::string_view path) {
 std::string path_for_terminal(std::string_view path) {
   return escape(path, [](utf8proc_int32_t c) {
     const utf8proc_category_t category = utf8proc_category(c);
-    return category != UTF8PROC_CATEGORY_CC && category != UTF8PROC_CATEGORY_CF && category != UTF8PROC_CATEGORY_ZL &&
-           category != UTF8PROC_CATEGORY_ZP;
+    return category != UTF8PROC_CATEGORY_CC && category != UTF8PROC_CATEGORY_CF &&
+           category != UTF8PROC_CATEGORY_ZL && category != UTF8PROC_CATEGORY_ZP;
   });
 }
 

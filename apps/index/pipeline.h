@@ -1,5 +1,5 @@
-// Indexing a set of paths: walk, then read -> chunk -> tokenize -> embed -> store as a pipeline, then forget files that
-// are gone.
+// Indexing a set of paths: walk, then read -> chunk -> tokenize -> embed -> store as a pipeline, then forget
+// files that are gone.
 #pragma once
 
 #include <atomic>
@@ -55,9 +55,9 @@ class IndexObserver {
   virtual void progress(const IndexProgress& progress) = 0;
 };
 
-// Files that cannot be read are events, not errors. Errors: what ends the run (store full or damaged, a model that
-// fails); documents stored before stay. `embedder` should take one worker a call: the pipeline calls it from as many
-// threads as it may use. At most 2 x threads files are in memory at a time.
+// Files that cannot be read are events, not errors. Errors: what ends the run (store full or damaged, a model
+// that fails); documents stored before stay. `embedder` should take one worker a call: the pipeline calls it
+// from as many threads as it may use. At most 2 x threads files are in memory at a time.
 Result<IndexSummary> index_files(IndexStore& store, const Embedder& embedder, const DocumentSource& source,
                                  const IndexOptions& options, IndexObserver& observer);
 

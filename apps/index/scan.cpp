@@ -26,8 +26,8 @@ template <typename Vector>
   sum += x * y;
 }
 
-// Four running sums hide the latency of the additions. The order of the sums depends on the vector type only, so one
-// machine always gives one score.
+// Four running sums hide the latency of the additions. The order of the sums depends on the vector type only,
+// so one machine always gives one score.
 template <typename Vector>
 [[gnu::always_inline]] inline float dot(const float* a, const float* b, size_t n) {
   constexpr size_t kLanes = sizeof(Vector) / sizeof(float);
@@ -101,7 +101,8 @@ struct BlockRef {
 constexpr size_t kBlocksPerTurn = 8;
 
 Result<std::vector<BlockRef>> list_blocks(const Database& database) {
-  EDGE_INFER_ASSIGN(Statement blocks, database.prepare("SELECT id, live FROM block WHERE used > 0 ORDER BY id"));
+  EDGE_INFER_ASSIGN(Statement blocks,
+                    database.prepare("SELECT id, live FROM block WHERE used > 0 ORDER BY id"));
   std::vector<BlockRef> list;
   while (true) {
     EDGE_INFER_ASSIGN(const bool row, blocks.step());
@@ -142,8 +143,8 @@ class ScanWorker {
     }
     const auto bytes = std::as_writable_bytes(std::span(rows_));
     if (static_cast<size_t>(data_->size()) != bytes.size())
-      return fail(ErrorCode::kCorruption, "\"{}\": block {} has {} bytes, expected {}", database_.path().native(),
-                  block.id, data_->size(), bytes.size());
+      return fail(ErrorCode::kCorruption, "\"{}\": block {} has {} bytes, expected {}",
+                  database_.path().native(), block.id, data_->size(), bytes.size());
     EDGE_INFER_RETURN_IF_ERROR(data_->read(bytes, 0));
     dot_rows(query_, rows_.data(), scores_);
     for (size_t place = 0; place < scores_.size(); ++place) {
@@ -173,8 +174,8 @@ class ScanWorker {
 };
 
 // Runs a helper's share, if its connection sees the state that `generation` names.
-Status run_helper(ScanWorker& worker, const Database& database, int64_t generation, const std::vector<BlockRef>& blocks,
-                  std::atomic<size_t>& next) {
+Status run_helper(ScanWorker& worker, const Database& database, int64_t generation,
+                  const std::vector<BlockRef>& blocks, std::atomic<size_t>& next) {
   EDGE_INFER_RETURN_IF_ERROR(database.run("BEGIN"));
   const auto seen = database.integer("SELECT generation FROM space");
   Status status;
@@ -188,7 +189,8 @@ Status run_helper(ScanWorker& worker, const Database& database, int64_t generati
 
 }  // namespace
 
-Result<std::vector<ScoredSlot>> scan_vectors(const Database& database, std::span<const float> query, size_t count,
+Result<std::vector<ScoredSlot>> scan_vectors(const Database& database, std::span<const float> query,
+                                             size_t count,
                                              std::span<const std::unique_ptr<Database>> helpers) {
   if (count == 0) return std::vector<ScoredSlot>{};
   EDGE_INFER_ASSIGN(const std::vector<BlockRef> blocks, list_blocks(database));
@@ -201,7 +203,8 @@ Result<std::vector<ScoredSlot>> scan_vectors(const Database& database, std::span
     EDGE_INFER_ASSIGN(const int64_t generation, database.integer("SELECT generation FROM space"));
     std::vector<std::jthread> threads;
     for (size_t i = 1; i < workers.size(); ++i)
-      threads.emplace_back([&, i] { statuses[i] = run_helper(*workers[i], *helpers[i - 1], generation, blocks, next); });
+      threads.emplace_back(
+          [&, i] { statuses[i] = run_helper(*workers[i], *helpers[i - 1], generation, blocks, next); });
     statuses[0] = workers[0]->run(blocks, next);
   } else {
     statuses[0] = workers[0]->run(blocks, next);

@@ -18,15 +18,18 @@ struct Object {
 // Compared word for word with what a file holds, so that a file which only claims to be an index is refused.
 constexpr Object kObjects[] = {
     {"space",
-     "CREATE TABLE space(id INTEGER PRIMARY KEY CHECK(id = 1), model TEXT NOT NULL, fingerprint TEXT NOT NULL, "
+     "CREATE TABLE space(id INTEGER PRIMARY KEY CHECK(id = 1), model TEXT NOT NULL, fingerprint TEXT NOT "
+     "NULL, "
      "dimensions INTEGER NOT NULL, generation INTEGER NOT NULL) STRICT"},
     {"file",
      "CREATE TABLE file(id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, device INTEGER NOT NULL, "
      "inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, "
-     "hash BLOB NOT NULL, status INTEGER NOT NULL, reason TEXT NOT NULL, format TEXT NOT NULL, title TEXT NOT NULL, "
+     "hash BLOB NOT NULL, status INTEGER NOT NULL, reason TEXT NOT NULL, format TEXT NOT NULL, title TEXT "
+     "NOT NULL, "
      "made_by TEXT NOT NULL) STRICT"},
     {"chunk",
-     "CREATE TABLE chunk(id INTEGER PRIMARY KEY, file INTEGER NOT NULL REFERENCES file(id), ordinal INTEGER NOT NULL, "
+     "CREATE TABLE chunk(id INTEGER PRIMARY KEY, file INTEGER NOT NULL REFERENCES file(id), ordinal INTEGER "
+     "NOT NULL, "
      "heading TEXT NOT NULL, text TEXT NOT NULL, cjk TEXT NOT NULL, page INTEGER NOT NULL, "
      "start_byte INTEGER NOT NULL, end_byte INTEGER NOT NULL, tokens INTEGER NOT NULL, "
      "vector INTEGER NOT NULL REFERENCES vector(id), UNIQUE(file, ordinal)) STRICT"},
@@ -44,16 +47,17 @@ constexpr Object kObjects[] = {
 static_assert(kBlockSlots == 256, "the index block_room names it");
 
 Status create_schema(const Database& database) {
-  // One transaction from the first byte on: a process killed here leaves an empty file or an index. The page size and
-  // vacuum mode hold only before the first write; vectors are read block-wise, so larger pages mean fewer steps.
+  // One transaction from the first byte on: a process killed here leaves an empty file or an index. The page
+  // size and vacuum mode hold only before the first write; vectors are read block-wise, so larger pages mean
+  // fewer steps.
   EDGE_INFER_RETURN_IF_ERROR(
       database.run("PRAGMA page_size = 16384; BEGIN; PRAGMA auto_vacuum = INCREMENTAL"));
   // Another process may have created it while this one waited for the lock.
   EDGE_INFER_ASSIGN(const int64_t objects, database.integer("SELECT count(*) FROM sqlite_schema"));
   if (objects == 0) {
     for (const Object& object : kObjects) EDGE_INFER_RETURN_IF_ERROR(database.run(object.sql));
-    EDGE_INFER_RETURN_IF_ERROR(
-        database.run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kIndexVersion)));
+    EDGE_INFER_RETURN_IF_ERROR(database.run(
+        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kIndexVersion)));
   }
   return database.run("COMMIT");
 }
@@ -65,8 +69,9 @@ Status check_schema(const Database& database) {
     return fail(ErrorCode::kCorruption, "\"{}\" is a SQLite database, but not an edge-infer index", name);
   EDGE_INFER_ASSIGN(const int64_t version, database.integer("PRAGMA user_version"));
   if (version != kIndexVersion)
-    return fail(ErrorCode::kUnsupported, "\"{}\" has index format {}, this program reads and writes format {}", name,
-                version, kIndexVersion);
+    return fail(ErrorCode::kUnsupported,
+                "\"{}\" has index format {}, this program reads and writes format {}", name, version,
+                kIndexVersion);
   EDGE_INFER_ASSIGN(Statement find, database.prepare("SELECT sql FROM sqlite_schema WHERE name = ?"));
   for (const Object& object : kObjects) {
     EDGE_INFER_ASSIGN(const bool row, find.bind(0, object.name).step());
@@ -77,11 +82,13 @@ Status check_schema(const Database& database) {
   }
   EDGE_INFER_ASSIGN(const int64_t strange,
                     database.integer("SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')"));
-  if (strange != 0) return fail(ErrorCode::kCorruption, "\"{}\" is no intact index: it holds triggers or views", name);
+  if (strange != 0)
+    return fail(ErrorCode::kCorruption, "\"{}\" is no intact index: it holds triggers or views", name);
   return {};
 }
 
-Result<std::unique_ptr<Database>> open_checked(const std::filesystem::path& path, OpenMode mode, bool immutable) {
+Result<std::unique_ptr<Database>> open_checked(const std::filesystem::path& path, OpenMode mode,
+                                               bool immutable) {
   EDGE_INFER_ASSIGN(Database opened, Database::open(path, mode, immutable));
   auto database = std::make_unique<Database>(std::move(opened));
   EDGE_INFER_RETURN_IF_ERROR(check_schema(*database));
@@ -91,8 +98,8 @@ Result<std::unique_ptr<Database>> open_checked(const std::filesystem::path& path
 Result<std::unique_ptr<Database>> open_for_reading(const std::filesystem::path& path) {
   auto database = open_checked(path, OpenMode::kReadOnly, false);
   if (database || database.error().code != ErrorCode::kIoError) return database;
-  // In a folder that cannot be written SQLite cannot make the side files of the write-ahead log. Without a log beside
-  // it the file is complete, and can be read as it lies there.
+  // In a folder that cannot be written SQLite cannot make the side files of the write-ahead log. Without a
+  // log beside it the file is complete, and can be read as it lies there.
   std::error_code ignored;
   const std::filesystem::path log = path.native() + "-wal";
   if (std::filesystem::file_size(log, ignored) > 0 && !ignored) return database;
@@ -124,7 +131,8 @@ Result<std::unique_ptr<Database>> open_index(const std::filesystem::path& path, 
   if (objects == 0 && mode == OpenMode::kCreate) EDGE_INFER_RETURN_IF_ERROR(create_schema(*database));
   EDGE_INFER_RETURN_IF_ERROR(check_schema(*database));
   EDGE_INFER_RETURN_IF_ERROR(database->run("PRAGMA journal_mode = WAL"));
-  // In WAL mode this loses at most the last documents when the power fails, never the file; a killed process loses nothing.
+  // In WAL mode this loses at most the last documents when the power fails, never the file; a killed process
+  // loses nothing.
   EDGE_INFER_RETURN_IF_ERROR(database->run("PRAGMA synchronous = NORMAL; PRAGMA cell_size_check = ON"));
   return database;
 }
@@ -150,17 +158,19 @@ Status adopt_space(const Database& database, const EmbeddingSpace& space) {
   }
   EDGE_INFER_ASSIGN(Statement insert,
                     database.prepare("INSERT INTO space(id, model, fingerprint, dimensions, generation) "
-                                                      "VALUES(1, ?, ?, ?, 0)"));
+                                     "VALUES(1, ?, ?, ?, 0)"));
   return insert.bind(0, space.model).bind(1, space.fingerprint).bind(2, space.dimensions).run();
 }
 
-Status check_same_space(const std::filesystem::path& path, const EmbeddingSpace& stored, const EmbeddingSpace& found) {
+Status check_same_space(const std::filesystem::path& path, const EmbeddingSpace& stored,
+                        const EmbeddingSpace& found) {
   if (stored.fingerprint == found.fingerprint && stored.dimensions == found.dimensions) return {};
-  return fail(ErrorCode::kInvalidArgument,
-              "\"{}\" holds vectors of another model: made with \"{}\" ({} dimensions, fingerprint {}), given \"{}\" "
-              "({} dimensions, fingerprint {}); use that model, or another index file",
-              path.native(), stored.model, stored.dimensions, stored.fingerprint, found.model, found.dimensions,
-              found.fingerprint);
+  return fail(
+      ErrorCode::kInvalidArgument,
+      "\"{}\" holds vectors of another model: made with \"{}\" ({} dimensions, fingerprint {}), given \"{}\" "
+      "({} dimensions, fingerprint {}); use that model, or another index file",
+      path.native(), stored.model, stored.dimensions, stored.fingerprint, found.model, found.dimensions,
+      found.fingerprint);
 }
 
 }  // namespace edge_infer

@@ -12,7 +12,8 @@
 namespace edge_infer {
 namespace {
 
-// Ranked passages considered of each kind of search, at least: fusion and thinning need more than what is shown.
+// Ranked passages considered of each kind of search, at least: fusion and thinning need more than what is
+// shown.
 constexpr int64_t kMinCandidates = 200;
 // Passages of one file shown before those of other files had their turn.
 constexpr size_t kPerFile = 2;
@@ -25,7 +26,9 @@ std::string bytes_of(std::span<const std::byte> blob) {
 }
 
 // Pages are read where the system's cache holds them, without a copy into SQLite's.
-Status map_pages(const Database& database) { return database.run("PRAGMA mmap_size = 8589934592"); }
+Status map_pages(const Database& database) {
+  return database.run("PRAGMA mmap_size = 8589934592");
+}
 
 // A read transaction: all statements of a search see one state.
 class Snapshot {
@@ -45,34 +48,39 @@ class Snapshot {
   const Database* database_;
 };
 
-Result<std::vector<Candidate>> rank_by_vector(const Database& db, std::span<const std::unique_ptr<Database>> helpers,
+Result<std::vector<Candidate>> rank_by_vector(const Database& db,
+                                              std::span<const std::unique_ptr<Database>> helpers,
                                               std::span<const float> vector, int64_t count) {
   double norm = 0;
   for (const float x : vector) norm += double{x} * double{x};
   norm = std::sqrt(norm);
   if (!(norm > 0) || !std::isfinite(norm))
-    return fail(ErrorCode::kInvalidArgument, "the query's vector has length {}, expected a positive number", norm);
+    return fail(ErrorCode::kInvalidArgument, "the query's vector has length {}, expected a positive number",
+                norm);
   std::vector<float> unit(vector.begin(), vector.end());
   for (float& x : unit) x = static_cast<float>(x / norm);
-  EDGE_INFER_ASSIGN(const std::vector<ScoredSlot> slots, scan_vectors(db, unit, static_cast<size_t>(count), helpers));
-  EDGE_INFER_ASSIGN(Statement passages,
-                    db.prepare("SELECT chunk.id, file.path, chunk.ordinal FROM vector JOIN chunk ON chunk.vector = "
-                               "vector.id JOIN file ON file.id = chunk.file WHERE vector.slot = ?"));
+  EDGE_INFER_ASSIGN(const std::vector<ScoredSlot> slots,
+                    scan_vectors(db, unit, static_cast<size_t>(count), helpers));
+  EDGE_INFER_ASSIGN(
+      Statement passages,
+      db.prepare("SELECT chunk.id, file.path, chunk.ordinal FROM vector JOIN chunk ON chunk.vector = "
+                 "vector.id JOIN file ON file.id = chunk.file WHERE vector.slot = ?"));
   std::vector<Candidate> ranked;
   for (const ScoredSlot& slot : slots) {
     passages.bind(0, slot.slot);
     while (true) {
       EDGE_INFER_ASSIGN(const bool row, passages.step());
       if (!row) break;
-      ranked.push_back({passages.integer(0), bytes_of(passages.blob(1)), passages.integer(2), slot.score, 0, 0});
+      ranked.push_back(
+          {passages.integer(0), bytes_of(passages.blob(1)), passages.integer(2), slot.score, 0, 0});
     }
   }
   sort_candidates(ranked);
   return ranked;
 }
 
-// Words in more than half of all passages say nothing, but make BM25 visit most of the index: they are left out when
-// the query has others.
+// Words in more than half of all passages say nothing, but make BM25 visit most of the index: they are left
+// out when the query has others.
 Result<TextQuery> drop_common_words(const Database& db, TextQuery query) {
   EDGE_INFER_ASSIGN(const int64_t passages, db.integer("SELECT count(*) FROM chunk"));
   const int64_t many = passages / 2 + 1;
@@ -90,9 +98,10 @@ Result<TextQuery> drop_common_words(const Database& db, TextQuery query) {
 
 Status match(const Database& db, const std::string& expression, int64_t count, double bonus,
              std::vector<Candidate>& found) {
-  EDGE_INFER_ASSIGN(Statement query,
-                    db.prepare("SELECT rowid, bm25(chunk_fts) AS badness FROM chunk_fts WHERE chunk_fts MATCH ? "
-                               "ORDER BY badness, rowid LIMIT ?"));
+  EDGE_INFER_ASSIGN(
+      Statement query,
+      db.prepare("SELECT rowid, bm25(chunk_fts) AS badness FROM chunk_fts WHERE chunk_fts MATCH ? "
+                 "ORDER BY badness, rowid LIMIT ?"));
   query.bind(0, expression).bind(1, count);
   while (true) {
     EDGE_INFER_ASSIGN(const bool row, query.step());
@@ -108,8 +117,9 @@ Result<std::vector<Candidate>> rank_by_text(const Database& db, std::string_view
   EDGE_INFER_ASSIGN(query, drop_common_words(db, std::move(query)));
   std::vector<Candidate> ranked;
   EDGE_INFER_RETURN_IF_ERROR(match(db, query.any(), count, 0, ranked));
-  EDGE_INFER_ASSIGN(Statement place, db.prepare("SELECT file.path, chunk.ordinal FROM chunk JOIN file ON file.id = "
-                                                "chunk.file WHERE chunk.id = ?"));
+  EDGE_INFER_ASSIGN(Statement place,
+                    db.prepare("SELECT file.path, chunk.ordinal FROM chunk JOIN file ON file.id = "
+                               "chunk.file WHERE chunk.id = ?"));
   for (Candidate& candidate : ranked) {
     EDGE_INFER_ASSIGN(const bool row, place.bind(0, candidate.chunk_id).step());
     if (!row)
@@ -129,9 +139,11 @@ Result<std::vector<SearchHit>> load_hits(const Database& db, std::vector<Candida
   std::vector<SearchHit> hits;
   for (Candidate& c : candidates) {
     EDGE_INFER_ASSIGN(const bool row, load.bind(0, c.chunk_id).step());
-    if (!row) return fail(ErrorCode::kCorruption, "\"{}\": passage {} is missing", db.path().native(), c.chunk_id);
-    hits.push_back({std::move(c.path), c.ordinal, c.score, std::string(load.text(0)), std::string(load.text(1)),
-                    static_cast<int>(load.integer(2)), load.integer(3), load.integer(4), c.vector_rank, c.text_rank});
+    if (!row)
+      return fail(ErrorCode::kCorruption, "\"{}\": passage {} is missing", db.path().native(), c.chunk_id);
+    hits.push_back({std::move(c.path), c.ordinal, c.score, std::string(load.text(0)),
+                    std::string(load.text(1)), static_cast<int>(load.integer(2)), load.integer(3),
+                    load.integer(4), c.vector_rank, c.text_rank});
     load.reset();
   }
   return hits;
@@ -168,8 +180,8 @@ Result<std::vector<SearchHit>> Searcher::search(std::string_view query, std::spa
   if (!space_) return std::vector<SearchHit>{};
   const bool by_vector = options.mode != SearchMode::kText, by_text = options.mode != SearchMode::kVector;
   if (by_vector && static_cast<int64_t>(vector.size()) != space_->dimensions)
-    return fail(ErrorCode::kInvalidArgument, "a query vector of {} numbers, the index holds {}", vector.size(),
-                space_->dimensions);
+    return fail(ErrorCode::kInvalidArgument, "a query vector of {} numbers, the index holds {}",
+                vector.size(), space_->dimensions);
   const int64_t count = std::max(kMinCandidates, options.top * 4);
   EDGE_INFER_ASSIGN(const Snapshot snapshot, Snapshot::begin(*database_));
   std::vector<Candidate> vectors, words;

@@ -26,7 +26,7 @@ struct SearchOptions {
 constexpr int64_t kMaxTop = 10'000;
 
 struct SearchHit {
-  std::string path;  // bytes as the system has them
+  std::string path;   // bytes as the system has them
   int64_t chunk = 0;  // number of the passage in its file, from 0
   double score = 0;   // vector: cosine; text: BM25; hybrid: sum of 1 / (60 + rank). Higher is better
   std::string text, heading;
@@ -45,9 +45,9 @@ class Searcher {
   // None: the index holds no document yet, and every search finds nothing.
   const std::optional<EmbeddingSpace>& space() const { return space_; }
 
-  // `vector` is the query's, of any length but zero; unused (may be empty) in text mode, `query` is unused in vector
-  // mode. Any bytes are a valid query. Passages of one file are thinned out so that one file cannot fill the top;
-  // equal scores are ordered by path and passage.
+  // `vector` is the query's, of any length but zero; unused (may be empty) in text mode, `query` is unused in
+  // vector mode. Any bytes are a valid query. Passages of one file are thinned out so that one file cannot
+  // fill the top; equal scores are ordered by path and passage.
   Result<std::vector<SearchHit>> search(std::string_view query, std::span<const float> vector,
                                         const SearchOptions& options) const;
 

@@ -14,38 +14,54 @@ ErrorCode error_code_of(int code) {
   switch (code & 0xff) {
     case SQLITE_FULL:
     case SQLITE_NOMEM:
-    case SQLITE_TOOBIG: return ErrorCode::kResourceExhausted;
+    case SQLITE_TOOBIG:
+      return ErrorCode::kResourceExhausted;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_MISMATCH: return ErrorCode::kCorruption;
-    case SQLITE_INTERRUPT: return ErrorCode::kCancelled;
+    case SQLITE_MISMATCH:
+      return ErrorCode::kCorruption;
+    case SQLITE_INTERRUPT:
+      return ErrorCode::kCancelled;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH: return ErrorCode::kIoError;
-    default: return ErrorCode::kInternal;
+    case SQLITE_AUTH:
+      return ErrorCode::kIoError;
+    default:
+      return ErrorCode::kInternal;
   }
 }
 
 std::string message_of(int code, sqlite3* connection) {
   switch (code & 0xff) {
-    case SQLITE_FULL: return "the disk is full";
-    case SQLITE_BUSY: return fmt::format("another process has been writing to it for {} s", kBusyTimeoutMs / 1000);
-    case SQLITE_NOTADB: return "not an index: the file is no SQLite database";
-    case SQLITE_CORRUPT: return "the index is damaged: delete the file and index again";
-    default: break;
+    case SQLITE_FULL:
+      return "the disk is full";
+    case SQLITE_BUSY:
+      return fmt::format("another process has been writing to it for {} s", kBusyTimeoutMs / 1000);
+    case SQLITE_NOTADB:
+      return "not an index: the file is no SQLite database";
+    case SQLITE_CORRUPT:
+      return "the index is damaged: delete the file and index again";
+    default:
+      break;
   }
   return connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
 }
 
 }  // namespace
 
-void Statement::Finalize::operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
-void Database::Close::operator()(sqlite3* c) const { sqlite3_close_v2(c); }
-void BlobHandle::Close::operator()(sqlite3_blob* b) const { sqlite3_blob_close(b); }
+void Statement::Finalize::operator()(sqlite3_stmt* s) const {
+  sqlite3_finalize(s);
+}
+void Database::Close::operator()(sqlite3* c) const {
+  sqlite3_close_v2(c);
+}
+void BlobHandle::Close::operator()(sqlite3_blob* b) const {
+  sqlite3_blob_close(b);
+}
 
 Statement& Statement::bind(int index, int64_t value) {
   bind_error_ |= sqlite3_bind_int64(statement_.get(), index + 1, value);
@@ -54,7 +70,8 @@ Statement& Statement::bind(int index, int64_t value) {
 
 Statement& Statement::bind(int index, std::string_view text) {
   const char* data = text.data() != nullptr ? text.data() : "";
-  bind_error_ |= sqlite3_bind_text64(statement_.get(), index + 1, data, text.size(), SQLITE_STATIC, SQLITE_UTF8);
+  bind_error_ |=
+      sqlite3_bind_text64(statement_.get(), index + 1, data, text.size(), SQLITE_STATIC, SQLITE_UTF8);
   return *this;
 }
 
@@ -75,7 +92,8 @@ Result<bool> Statement::step() {
     return false;
   }
   const char* file = sqlite3_db_filename(connection, "main");
-  Error error{error_code_of(code), fmt::format("\"{}\": {}", file != nullptr ? file : "", message_of(code, connection))};
+  Error error{error_code_of(code),
+              fmt::format("\"{}\": {}", file != nullptr ? file : "", message_of(code, connection))};
   sqlite3_reset(statement_.get());
   return std::unexpected(std::move(error));
 }
@@ -87,11 +105,19 @@ Status Statement::run() {
   }
 }
 
-void Statement::reset() { sqlite3_reset(statement_.get()); }
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+}
 
-int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
-bool Statement::is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+double Statement::real(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
+}
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
 
 std::string_view Statement::text(int column) const {
   const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
@@ -108,9 +134,15 @@ std::span<const std::byte> Statement::blob(int column) const {
 Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode, bool immutable) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   switch (mode) {
-    case OpenMode::kReadOnly: flags |= SQLITE_OPEN_READONLY; break;
-    case OpenMode::kReadWrite: flags |= SQLITE_OPEN_READWRITE; break;
-    case OpenMode::kCreate: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE; break;
+    case OpenMode::kReadOnly:
+      flags |= SQLITE_OPEN_READONLY;
+      break;
+    case OpenMode::kReadWrite:
+      flags |= SQLITE_OPEN_READWRITE;
+      break;
+    case OpenMode::kCreate:
+      flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+      break;
   }
   std::string name = path.native();
   if (immutable) {
@@ -146,8 +178,8 @@ std::unexpected<Error> Database::error(int code) const {
 Result<Statement> Database::prepare(std::string_view sql) const {
   Statement statement;
   sqlite3_stmt* prepared = nullptr;
-  const int code =
-      sqlite3_prepare_v3(handle(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
+  const int code = sqlite3_prepare_v3(handle(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
   if (code != SQLITE_OK) return error(code);
   statement.statement_.reset(prepared);
   return statement;
@@ -173,11 +205,15 @@ Result<std::string> Database::text(std::string_view sql) const {
   return std::string(query.text(0));
 }
 
-int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle()); }
-int64_t Database::changes() const { return sqlite3_changes64(handle()); }
+int64_t Database::last_insert_id() const {
+  return sqlite3_last_insert_rowid(handle());
+}
+int64_t Database::changes() const {
+  return sqlite3_changes64(handle());
+}
 
-Result<BlobHandle> BlobHandle::open(const Database& database, const char* table, const char* column, int64_t row,
-                                    bool writable) {
+Result<BlobHandle> BlobHandle::open(const Database& database, const char* table, const char* column,
+                                    int64_t row, bool writable) {
   BlobHandle handle;
   handle.database_ = &database;
   sqlite3_blob* blob = nullptr;
@@ -193,7 +229,9 @@ Status BlobHandle::move_to(int64_t row) {
   return {};
 }
 
-int64_t BlobHandle::size() const { return sqlite3_blob_bytes(blob_.get()); }
+int64_t BlobHandle::size() const {
+  return sqlite3_blob_bytes(blob_.get());
+}
 
 Status BlobHandle::read(std::span<std::byte> out, int64_t offset) const {
   const int code =
@@ -216,7 +254,8 @@ Result<Transaction> Transaction::begin(const Database& database) {
 
 Transaction::~Transaction() {
   // After some errors (full disk) SQLite has rolled back by itself.
-  if (database_ != nullptr && sqlite3_get_autocommit(database_->handle()) == 0) (void)database_->run("ROLLBACK");
+  if (database_ != nullptr && sqlite3_get_autocommit(database_->handle()) == 0)
+    (void)database_->run("ROLLBACK");
 }
 
 Status Transaction::commit() {

@@ -1,4 +1,5 @@
-// The index' own thin layer over SQLite: connections and statements that close themselves and answer with Result.
+// The index' own thin layer over SQLite: connections and statements that close themselves and answer with
+// Result.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ enum class OpenMode {
   kCreate,     // a missing file is created
 };
 
-// One prepared statement. Parameters and columns count from 0. Text and blobs are bound without a copy and must
-// outlive the next step(); column views live until the next step() or reset(). Not thread-safe.
+// One prepared statement. Parameters and columns count from 0. Text and blobs are bound without a copy and
+// must outlive the next step(); column views live until the next step() or reset(). Not thread-safe.
 class Statement {
  public:
   Statement() = default;
@@ -57,8 +58,9 @@ class Statement {
   int bind_error_ = 0;
 };
 
-// One connection. May be handed from thread to thread, but is used by one at a time. Errors carry the file's name;
-// kResourceExhausted: the disk or the file's size limit is full; kCorruption: not a database, or a damaged one.
+// One connection. May be handed from thread to thread, but is used by one at a time. Errors carry the file's
+// name; kResourceExhausted: the disk or the file's size limit is full; kCorruption: not a database, or a
+// damaged one.
 class Database {
  public:
   // `immutable` reads a file that no process changes, without any lock or side file.

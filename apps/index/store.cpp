@@ -41,14 +41,17 @@ struct IndexStore::Statements {
     auto s = std::make_unique<Statements>();
     const std::pair<Statement*, std::string_view> all[] = {
         {&s->find_file,
-         "SELECT id, device, inode, size, mtime_ns, ctime_ns, hash, status, reason, format, title, made_by FROM file "
-         "WHERE path = ?"},
-        {&s->paths_below, "SELECT path FROM file WHERE path = ?1 OR (path >= ?2 AND path < ?3) ORDER BY path"},
+         "SELECT id, device, inode, size, mtime_ns, ctime_ns, hash, status, reason, format, title, made_by, "
+         "(SELECT coalesce(max(ordinal) + 1, 0) FROM chunk WHERE chunk.file = file.id) FROM file WHERE path = ?"},
+        {&s->paths_below,
+         "SELECT path FROM file WHERE path = ?1 OR (path >= ?2 AND path < ?3) ORDER BY path"},
         {&s->insert_file,
-         "INSERT INTO file(path, device, inode, size, mtime_ns, ctime_ns, hash, status, reason, format, title, made_by) "
+         "INSERT INTO file(path, device, inode, size, mtime_ns, ctime_ns, hash, status, reason, format, "
+         "title, made_by) "
          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
         {&s->update_file,
-         "UPDATE file SET device = ?2, inode = ?3, size = ?4, mtime_ns = ?5, ctime_ns = ?6, hash = ?7, status = ?8, "
+         "UPDATE file SET device = ?2, inode = ?3, size = ?4, mtime_ns = ?5, ctime_ns = ?6, hash = ?7, "
+         "status = ?8, "
          "reason = ?9, format = ?10, title = ?11, made_by = ?12 WHERE path = ?1"},
         {&s->delete_file, "DELETE FROM file WHERE id = ?"},
         {&s->find_vector, "SELECT id, slot FROM vector WHERE hash = ?"},
@@ -58,7 +61,8 @@ struct IndexStore::Statements {
         {&s->unreference_vector, "UPDATE vector SET refs = refs - ?2 WHERE id = ?1 RETURNING refs, slot"},
         {&s->delete_vector, "DELETE FROM vector WHERE id = ?"},
         {&s->forget_words,
-         "INSERT INTO chunk_fts(chunk_fts, rowid, heading, text, cjk) SELECT 'delete', id, heading, text, cjk "
+         "INSERT INTO chunk_fts(chunk_fts, rowid, heading, text, cjk) SELECT 'delete', id, heading, text, "
+         "cjk "
          "FROM chunk WHERE file = ?"},
         {&s->delete_chunks, "DELETE FROM chunk WHERE file = ?"},
         {&s->insert_chunk,
@@ -78,11 +82,15 @@ struct IndexStore::Statements {
 
 IndexStore::IndexStore(std::unique_ptr<Database> database, int64_t dimensions)
     : database_(std::move(database)), dimensions_(dimensions) {}
-IndexStore::~IndexStore() { rollback(); }
+IndexStore::~IndexStore() {
+  rollback();
+}
 
-Result<std::unique_ptr<IndexStore>> IndexStore::open(const std::filesystem::path& path, const EmbeddingSpace& space) {
+Result<std::unique_ptr<IndexStore>> IndexStore::open(const std::filesystem::path& path,
+                                                     const EmbeddingSpace& space) {
   if (space.dimensions < 1 || space.dimensions > 65536)
-    return fail(ErrorCode::kInvalidArgument, "a model with {} dimensions, expected 1 to 65536", space.dimensions);
+    return fail(ErrorCode::kInvalidArgument, "a model with {} dimensions, expected 1 to 65536",
+                space.dimensions);
   EDGE_INFER_ASSIGN(auto database, open_index(path, OpenMode::kCreate));
   EDGE_INFER_ASSIGN(Transaction transaction, Transaction::begin(*database));
   EDGE_INFER_RETURN_IF_ERROR(adopt_space(*database, space));
@@ -128,6 +136,7 @@ Result<std::optional<FileRecord>> IndexStore::find(std::string_view path) {
   record.format = q.text(9);
   record.title = q.text(10);
   record.made_by = q.text(11);
+  record.passages = q.integer(12);
   q.reset();
   return record;
 }
@@ -190,7 +199,8 @@ Status IndexStore::release_passages(int64_t file) {
   for (const auto& [id, count] : counts) {
     Statement& drop = s_->unreference_vector;
     EDGE_INFER_ASSIGN(const bool row, drop.bind(0, id).bind(1, count).step());
-    if (!row) return fail(ErrorCode::kCorruption, "\"{}\": vector {} is missing", database_->path().native(), id);
+    if (!row)
+      return fail(ErrorCode::kCorruption, "\"{}\": vector {} is missing", database_->path().native(), id);
     const int64_t refs = drop.integer(0), slot = drop.integer(1);
     EDGE_INFER_RETURN_IF_ERROR(drop.run());
     if (refs > 0) continue;
@@ -232,7 +242,8 @@ Status IndexStore::put(const FileRecord& record, std::span<const Passage> passag
         .bind(9, vectors[i]);
     EDGE_INFER_RETURN_IF_ERROR(s_->insert_chunk.run());
     const int64_t chunk = database_->last_insert_id();
-    EDGE_INFER_RETURN_IF_ERROR(s_->insert_words.bind(0, chunk).bind(1, p.heading).bind(2, p.text).bind(3, cjk).run());
+    EDGE_INFER_RETURN_IF_ERROR(
+        s_->insert_words.bind(0, chunk).bind(1, p.heading).bind(2, p.text).bind(3, cjk).run());
   }
   return {};
 }
@@ -269,7 +280,8 @@ Status IndexStore::compact_once(bool& more) {
     EDGE_INFER_RETURN_IF_ERROR(blocks_->read(slot, vector));
     EDGE_INFER_ASSIGN(const int64_t target, blocks_->add(vector));
     if (target / kBlockSlots == last)
-      return fail(ErrorCode::kCorruption, "\"{}\": no free place outside of block {}", database_->path().native(), last);
+      return fail(ErrorCode::kCorruption, "\"{}\": no free place outside of block {}",
+                  database_->path().native(), last);
     EDGE_INFER_RETURN_IF_ERROR(s_->move_vector.bind(0, target).bind(1, id).run());
     EDGE_INFER_RETURN_IF_ERROR(blocks_->release(slot));
   }

@@ -1,6 +1,6 @@
-// The writer's side of an index file: what a file is known as, its passages and vectors, and how they change. Every
-// change happens inside one transaction that the caller commits, so a process killed at any point leaves the state
-// before or after it.
+// The writer's side of an index file: what a file is known as, its passages and vectors, and how they change.
+// Every change happens inside one transaction that the caller commits, so a process killed at any point
+// leaves the state before or after it.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,11 @@ struct FileRecord {
   FileStamp stamp;   // all zero: unknown, so the next run reads the file again
   ContentHash hash{};
   FileStatus status = FileStatus::kIndexed;
-  std::string reason;   // why it failed or was skipped; of an indexed file Document::note
-  std::string format;   // Document::format
+  std::string reason;  // why it failed or was skipped; of an indexed file Document::note
+  std::string format;  // Document::format
   std::string title;
-  std::string made_by;  // version of reader, chunker and their options; another one means: read again
+  std::string made_by;   // version of reader, chunker and their options; another one means: read again
+  int64_t passages = 0;  // filled by find(), not written
 };
 
 struct Passage {
@@ -41,26 +42,28 @@ struct Passage {
   std::vector<float> vector;  // of unit length
 };
 
-// One per process and thread of use: not thread-safe. Each call is valid only between begin() and commit() unless it
-// says otherwise.
+// One per process and thread of use: not thread-safe. Each call is valid only between begin() and commit()
+// unless it says otherwise.
 class IndexStore {
  public:
   // Opens or creates, and makes `space` the index' embedding space, or refuses when it has another one.
-  static Result<std::unique_ptr<IndexStore>> open(const std::filesystem::path& path, const EmbeddingSpace& space);
+  static Result<std::unique_ptr<IndexStore>> open(const std::filesystem::path& path,
+                                                  const EmbeddingSpace& space);
   ~IndexStore();
 
   Status begin();
   Status commit();
   void rollback();
 
-  // Replaces what the index holds of record.path. Vectors of passages with a known hash are shared, not stored again.
+  // Replaces what the index holds of record.path. Vectors of passages with a known hash are shared, not
+  // stored again.
   Status put(const FileRecord& record, std::span<const Passage> passages);
   // Notes another stamp and reason of a known file and keeps its passages.
   Status touch(const FileRecord& record);
   // Forgets a file with its passages. False: it was not known.
   Result<bool> remove(std::string_view path);
-  // Moves vectors out of the last blocks while more than a quarter of all places is free, and returns free pages to
-  // the system. Needs no transaction around it.
+  // Moves vectors out of the last blocks while more than a quarter of all places is free, and returns free
+  // pages to the system. Needs no transaction around it.
   Status compact();
 
   // Reading; inside or outside of a transaction.

@@ -47,13 +47,15 @@ bool is_word_character(int32_t c) {
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_NO:
-    case UTF8PROC_CATEGORY_CO: return true;
-    default: return false;
+    case UTF8PROC_CATEGORY_CO:
+      return true;
+    default:
+      return false;
   }
 }
 
-// A piece of one word: all of it of unspaced scripts, or none. `joined`: the word goes on on either side, in the other
-// kind of script.
+// A piece of one word: all of it of unspaced scripts, or none. `joined`: the word goes on on either side, in
+// the other kind of script.
 struct Piece {
   std::string_view text;
   bool unspaced = false, joined = false;
@@ -134,8 +136,12 @@ std::string unspaced_bigrams(std::string_view text) {
   return words;
 }
 
-std::string TextQuery::all() const { return join(terms, " AND "); }
-std::string TextQuery::any() const { return join(terms, " OR "); }
+std::string TextQuery::all() const {
+  return join(terms, " AND ");
+}
+std::string TextQuery::any() const {
+  return join(terms, " OR ");
+}
 
 TextQuery parse_text_query(std::string_view text, size_t max_terms) {
   TextQuery query;

@@ -1,5 +1,5 @@
-// Marks for ThreadSanitizer around hand-overs inside of oneTBB, whose library is not instrumented: what was written
-// before release(p) is visible after acquire(p). Nothing in other builds.
+// Marks for ThreadSanitizer around hand-overs inside of oneTBB, whose library is not instrumented: what was
+// written before release(p) is visible after acquire(p). Nothing in other builds.
 #pragma once
 
 #if defined(__has_feature)

@@ -6,7 +6,8 @@
 namespace edge_infer {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "vectors and bitmaps are stored as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "vectors and bitmaps are stored as they lie in memory");
 
 int64_t count_bits(const LiveBits& bits) {
   int64_t count = 0;
@@ -28,10 +29,13 @@ Result<LiveBits> decode_live_bits(const Database& database, int64_t block, std::
 Result<VectorBlocks> VectorBlocks::create(const Database& database, int64_t dimensions) {
   VectorBlocks blocks(database, dimensions);
   EDGE_INFER_ASSIGN(blocks.load_, database.prepare("SELECT live FROM block WHERE id = ?"));
-  EDGE_INFER_ASSIGN(blocks.room_, database.prepare("SELECT id FROM block WHERE used < 256 ORDER BY id LIMIT 1"));
+  EDGE_INFER_ASSIGN(blocks.room_,
+                    database.prepare("SELECT id FROM block WHERE used < 256 ORDER BY id LIMIT 1"));
   EDGE_INFER_ASSIGN(blocks.last_, database.prepare("SELECT id, used FROM block ORDER BY id DESC LIMIT 1"));
-  EDGE_INFER_ASSIGN(blocks.insert_, database.prepare("INSERT INTO block(id, used, live) VALUES(?, 0, zeroblob(32))"));
-  EDGE_INFER_ASSIGN(blocks.insert_data_, database.prepare("INSERT INTO block_data(id, data) VALUES(?, zeroblob(?))"));
+  EDGE_INFER_ASSIGN(blocks.insert_,
+                    database.prepare("INSERT INTO block(id, used, live) VALUES(?, 0, zeroblob(32))"));
+  EDGE_INFER_ASSIGN(blocks.insert_data_,
+                    database.prepare("INSERT INTO block_data(id, data) VALUES(?, zeroblob(?))"));
   EDGE_INFER_ASSIGN(blocks.update_, database.prepare("UPDATE block SET used = ?, live = ? WHERE id = ?"));
   EDGE_INFER_ASSIGN(blocks.delete_, database.prepare("DELETE FROM block WHERE id = ?"));
   EDGE_INFER_ASSIGN(blocks.delete_data_, database.prepare("DELETE FROM block_data WHERE id = ?"));
@@ -42,7 +46,8 @@ Result<VectorBlocks::Block*> VectorBlocks::load(int64_t id) {
   const auto found = blocks_.find(id);
   if (found != blocks_.end()) return &found->second;
   EDGE_INFER_ASSIGN(const bool row, load_.bind(0, id).step());
-  if (!row) return fail(ErrorCode::kCorruption, "\"{}\": block {} is missing", database_->path().native(), id);
+  if (!row)
+    return fail(ErrorCode::kCorruption, "\"{}\": block {} is missing", database_->path().native(), id);
   auto live = decode_live_bits(*database_, id, load_.blob(0));
   load_.reset();
   if (!live) return std::unexpected(live.error());
@@ -69,7 +74,8 @@ Result<int64_t> VectorBlocks::block_with_room() {
 
 Result<int64_t> VectorBlocks::add(std::span<const float> vector) {
   if (static_cast<int64_t>(vector.size()) != dimensions_)
-    return fail(ErrorCode::kInvalidArgument, "a vector of {} numbers, expected {}", vector.size(), dimensions_);
+    return fail(ErrorCode::kInvalidArgument, "a vector of {} numbers, expected {}", vector.size(),
+                dimensions_);
   Block* block = nullptr;
   if (open_) {
     EDGE_INFER_ASSIGN(block, load(*open_));
@@ -81,11 +87,13 @@ Result<int64_t> VectorBlocks::add(std::span<const float> vector) {
   size_t word = 0;
   while (word < block->live.size() && block->live[word] == ~uint64_t{0}) ++word;
   if (word == block->live.size())
-    return fail(ErrorCode::kCorruption, "\"{}\": block {} has no free place", database_->path().native(), *open_);
+    return fail(ErrorCode::kCorruption, "\"{}\": block {} has no free place", database_->path().native(),
+                *open_);
   const int bit = std::countr_one(block->live[word]);
   const int64_t place = static_cast<int64_t>(word) * 64 + bit;
   EDGE_INFER_ASSIGN(BlobHandle data, BlobHandle::open(*database_, "block_data", "data", *open_, true));
-  EDGE_INFER_RETURN_IF_ERROR(data.write(std::as_bytes(vector), place * static_cast<int64_t>(vector.size_bytes())));
+  EDGE_INFER_RETURN_IF_ERROR(
+      data.write(std::as_bytes(vector), place * static_cast<int64_t>(vector.size_bytes())));
   block->live[word] |= uint64_t{1} << bit;
   block->used += 1;
   block->changed = true;

@@ -1,5 +1,6 @@
-// Where vectors lie in the index file: blocks of kBlockSlots float32 vectors, so that a scan reads few long rows. A
-// block's bitmap says which places hold a live vector; free places are filled before a new block is added.
+// Where vectors lie in the index file: blocks of kBlockSlots float32 vectors, so that a scan reads few long
+// rows. A block's bitmap says which places hold a live vector; free places are filled before a new block is
+// added.
 #pragma once
 
 #include <array>
@@ -18,8 +19,8 @@ using LiveBits = std::array<uint64_t, kBlockSlots / 64>;  // bit p % 64 of word 
 // Bytes of a block's bitmap as stored (little-endian words). Errors: kCorruption for another length.
 Result<LiveBits> decode_live_bits(const Database& database, int64_t block, std::span<const std::byte> bytes);
 
-// The writer's side. Bitmaps are kept in memory between begin() and flush(), which the caller puts around each write
-// transaction: other processes may change them in between.
+// The writer's side. Bitmaps are kept in memory between begin() and flush(), which the caller puts around
+// each write transaction: other processes may change them in between.
 class VectorBlocks {
  public:
   static Result<VectorBlocks> create(const Database& database, int64_t dimensions);
@@ -39,7 +40,8 @@ class VectorBlocks {
     LiveBits live{};
     bool changed = false;
   };
-  VectorBlocks(const Database& database, int64_t dimensions) : database_(&database), dimensions_(dimensions) {}
+  VectorBlocks(const Database& database, int64_t dimensions)
+      : database_(&database), dimensions_(dimensions) {}
   Result<Block*> load(int64_t id);
   Result<int64_t> block_with_room();
 

@@ -20,13 +20,15 @@ constexpr Check kChecks[] = {
     {"passages without a file", "SELECT count(*) FROM chunk WHERE file NOT IN (SELECT id FROM file)"},
     {"passages without a vector", "SELECT count(*) FROM chunk WHERE vector NOT IN (SELECT id FROM vector)"},
     {"files with a status that does not fit their passages",
-     "SELECT count(*) FROM file WHERE (status = 1) <> EXISTS (SELECT 1 FROM chunk WHERE chunk.file = file.id)"},
+     "SELECT count(*) FROM file WHERE (status = 1) <> EXISTS (SELECT 1 FROM chunk WHERE chunk.file = "
+     "file.id)"},
     {"files with gaps between their passages",
      "SELECT count(*) FROM (SELECT 1 FROM chunk GROUP BY file HAVING max(ordinal) <> count(*) - 1)"},
     {"vectors with a wrong reference count",
      "SELECT count(*) FROM vector WHERE refs <> (SELECT count(*) FROM chunk WHERE chunk.vector = vector.id)"},
     {"vectors nobody refers to", "SELECT count(*) FROM vector WHERE refs < 1"},
-    {"vectors outside of a block", "SELECT count(*) FROM vector WHERE slot / 256 NOT IN (SELECT id FROM block)"},
+    {"vectors outside of a block",
+     "SELECT count(*) FROM vector WHERE slot / 256 NOT IN (SELECT id FROM block)"},
     {"blocks without data", "SELECT count(*) FROM block WHERE id NOT IN (SELECT id FROM block_data)"},
     {"data without a block", "SELECT count(*) FROM block_data WHERE id NOT IN (SELECT id FROM block)"},
 };
@@ -53,7 +55,8 @@ Status check_blocks(const Database& db) {
       expected[place / 64] |= uint64_t{1} << (place % 64);
       ++count;
     }
-    if (live != expected || used != count) return damaged(db, fmt::format("block {} disagrees with its vectors", id));
+    if (live != expected || used != count)
+      return damaged(db, fmt::format("block {} disagrees with its vectors", id));
   }
 }
 
@@ -79,11 +82,13 @@ Result<std::string> dump_index(const std::filesystem::path& path) {
   EDGE_INFER_ASSIGN(const auto space, read_space(*db));
   if (!space) return out;
   out += fmt::format("space {} {}\n", space->fingerprint, space->dimensions);
-  EDGE_INFER_ASSIGN(Statement files, db->prepare("SELECT id, hex(path), hex(hash), status, reason, format, title, "
-                                                 "made_by FROM file ORDER BY path"));
+  EDGE_INFER_ASSIGN(Statement files,
+                    db->prepare("SELECT id, hex(path), hex(hash), status, reason, format, title, "
+                                "made_by FROM file ORDER BY path"));
   EDGE_INFER_ASSIGN(
       Statement chunks,
-      db->prepare("SELECT ordinal, heading, text, cjk, page, start_byte, end_byte, tokens, hex(vector.hash), slot FROM "
+      db->prepare("SELECT ordinal, heading, text, cjk, page, start_byte, end_byte, tokens, hex(vector.hash), "
+                  "slot FROM "
                   "chunk JOIN vector ON vector.id = chunk.vector WHERE file = ? ORDER BY ordinal"));
   std::vector<std::byte> vector(static_cast<size_t>(space->dimensions) * sizeof(float));
   while (true) {

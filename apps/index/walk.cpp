@@ -37,7 +37,8 @@ class Walker {
   Walker(const std::filesystem::path& index_file, const std::atomic<bool>& cancel, WalkResult& result)
       : cancel_(cancel), result_(result) {
     std::error_code ignored;
-    index_file_ = std::filesystem::weakly_canonical(std::filesystem::absolute(index_file, ignored), ignored).native();
+    index_file_ =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(index_file, ignored), ignored).native();
   }
 
   void walk_root(const std::filesystem::path& given) {
@@ -49,7 +50,8 @@ class Walker {
       real = std::filesystem::weakly_canonical(absolute, ignored);
       if (ignored) real = absolute;
       result_.roots.push_back(real.native());
-      const bool missing = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+      const bool missing =
+          error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
       if (missing)
         result_.missing.push_back(real.native());
       else
@@ -62,7 +64,8 @@ class Walker {
 
  private:
   void refuse_folder(const std::string& path, int error) {
-    result_.refused.push_back({path, FileStatus::kFailed, fmt::format("cannot open: {}", std::strerror(error))});
+    result_.refused.push_back(
+        {path, FileStatus::kFailed, fmt::format("cannot open: {}", std::strerror(error))});
     result_.unreadable.push_back(path);
   }
 
@@ -142,7 +145,8 @@ WalkResult walk_files(std::span<const std::filesystem::path> paths, const std::f
   std::sort(result.files.begin(), result.files.end(), by_path);
   result.files.erase(std::unique(result.files.begin(), result.files.end(), same_path), result.files.end());
   std::sort(result.refused.begin(), result.refused.end(), by_path);
-  result.refused.erase(std::unique(result.refused.begin(), result.refused.end(), same_path), result.refused.end());
+  result.refused.erase(std::unique(result.refused.begin(), result.refused.end(), same_path),
+                       result.refused.end());
   return result;
 }
 
@@ -150,7 +154,8 @@ Result<FileStamp> stamp_regular_file(const std::string& path) {
   struct stat st{};
   if (::lstat(path.c_str(), &st) != 0) {
     const bool gone = errno == ENOENT || errno == ENOTDIR;
-    return fail(gone ? ErrorCode::kNotFound : ErrorCode::kIoError, "cannot inspect: {}", std::strerror(errno));
+    return fail(gone ? ErrorCode::kNotFound : ErrorCode::kIoError, "cannot inspect: {}",
+                std::strerror(errno));
   }
   if (!S_ISREG(st.st_mode)) return fail(ErrorCode::kUnsupported, "{}", kind_of(st.st_mode));
   return stamp_of(st);

@@ -36,13 +36,14 @@ struct WalkResult {
   bool is_gone(const std::string& path) const;
 };
 
-// A path that is given may be a link or hidden; below it links are skipped (what they name inside of the folder is
-// found under its own name), hidden entries and the index' own files are passed over, and FIFOs, sockets and devices
-// are skipped without being opened. Ends early when `cancel` becomes true.
+// A path that is given may be a link or hidden; below it links are skipped (what they name inside of the
+// folder is found under its own name), hidden entries and the index' own files are passed over, and FIFOs,
+// sockets and devices are skipped without being opened. Ends early when `cancel` becomes true.
 WalkResult walk_files(std::span<const std::filesystem::path> paths, const std::filesystem::path& index_file,
                       const std::atomic<bool>& cancel);
 
-// The stamp of a regular file, not following a link. Errors: kNotFound, kIoError, kUnsupported (another kind).
+// The stamp of a regular file, not following a link. Errors: kNotFound, kIoError, kUnsupported (another
+// kind).
 Result<FileStamp> stamp_regular_file(const std::string& path);
 
 }  // namespace edge_infer

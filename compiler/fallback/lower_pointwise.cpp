@@ -192,15 +192,19 @@ Status lower_cast(Lowering& l, const Node& node) {
   return {};
 }
 
-// The attribute as aten.full's kernel of `dtype` takes it.
+// The attribute as aten.full's kernel of `dtype` takes it: integers wrap, numbers saturate to the type.
 SymInt scalar_bits(const Attribute& value, DType dtype) {
   if (is_floating(dtype)) return double_bits(as_double(value));
   if (dtype == DType::kBool) return as_double(value) != 0 ? 1 : 0;
   if (const auto* i = std::get_if<int64_t>(&value)) return *i;
-  constexpr double kLimit = 0x1p63;
   const double x = as_double(value);
   if (x != x) return 0;
-  return x >= kLimit ? INT64_MAX : x <= -kLimit ? INT64_MIN : static_cast<int64_t>(x);
+  const bool is_signed = dtype != DType::kU8;
+  const int64_t most = static_cast<int64_t>(~uint64_t{0} >> (64 - dtype_size(dtype) * 8 + (is_signed ? 1 : 0)));
+  const int64_t least = is_signed ? -most - 1 : 0;
+  return x >= static_cast<double>(most)    ? most
+         : x <= static_cast<double>(least) ? least
+                                           : static_cast<int64_t>(x);
 }
 
 Status lower_full(Lowering& l, const Node& node) {

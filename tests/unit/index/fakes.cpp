@@ -16,7 +16,9 @@
 namespace edge_infer::testing {
 namespace {
 
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0; }
+bool is_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0;
+}
 
 int32_t word_id(std::string_view word) {
   uint32_t hash = 2166136261u;
@@ -49,14 +51,16 @@ void FakeTokenizer::encode(std::string_view text, int64_t max_length, Encoding& 
   encode_spans(text, spans);
   out.ids.assign(1, 1);
   for (const TokenSpan& s : spans)
-    out.ids.push_back(word_id(text.substr(static_cast<size_t>(s.begin), static_cast<size_t>(s.end - s.begin))));
+    out.ids.push_back(
+        word_id(text.substr(static_cast<size_t>(s.begin), static_cast<size_t>(s.end - s.begin))));
   out.ids.push_back(2);
   out.tokens = static_cast<int64_t>(out.ids.size());
   out.truncated = max_length > 0 && out.tokens > max_length;
   if (out.truncated) out.ids.resize(static_cast<size_t>(max_length));
 }
 
-Status FakeEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const {
+Status FakeEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts,
+                                  std::span<float> out) const {
   const auto width = static_cast<size_t>(dimensions());
   if (delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -163,14 +167,16 @@ void write_corpus(const std::filesystem::path& folder, int count, unsigned seed)
   };
   for (int i = 0; i < count; ++i) {
     std::string text = "# heading " + std::to_string(i % 7) + "\n\n";
-    for (unsigned p = 0; p < 1 + random() % 12; ++p) text += paragraph(static_cast<unsigned>(random() % 200)) + "\n\n";
+    for (unsigned p = 0; p < 1 + random() % 12; ++p)
+      text += paragraph(static_cast<unsigned>(random() % 200)) + "\n\n";
     write_text(folder / ("d" + std::to_string(i % 5)) / ("file" + std::to_string(i) + ".txt"), text);
   }
 }
 
-Result<IndexSummary> run_index(const std::filesystem::path& index_file, std::vector<std::filesystem::path> paths,
-                               const FakeEmbedder& embedder, IndexObserver& observer, int threads,
-                               const std::string& version, const std::atomic<bool>* cancel) {
+Result<IndexSummary> run_index(const std::filesystem::path& index_file,
+                               std::vector<std::filesystem::path> paths, const FakeEmbedder& embedder,
+                               IndexObserver& observer, int threads, const std::string& version,
+                               const std::atomic<bool>* cancel) {
   EDGE_INFER_ASSIGN(const auto store, IndexStore::open(index_file, embedder.space()));
   IndexOptions options;
   options.paths = std::move(paths);

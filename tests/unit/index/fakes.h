@@ -47,8 +47,8 @@ class FakeEmbedder final : public Embedder {
   EmbeddingSpace space_;
 };
 
-// Text files: a paragraph a chunk, "# " lines are headings. Names decide failures: *.broken is kCorruption, *.png
-// kUnsupported, *.busy kIoError.
+// Text files: a paragraph a chunk, "# " lines are headings. Names decide failures: *.broken is kCorruption,
+// *.png kUnsupported, *.busy kIoError.
 DocumentSource fake_source(std::string version = "fake-1");
 
 class RecordingObserver final : public IndexObserver {
@@ -73,11 +73,14 @@ class TemporaryFolder {
 
 void write_text(const std::filesystem::path& path, std::string_view text);
 
-// `count` files of paragraphs drawn from a small vocabulary, some paragraphs in several files. The same for a seed.
+// `count` files of paragraphs drawn from a small vocabulary, some paragraphs in several files. The same for a
+// seed.
 void write_corpus(const std::filesystem::path& folder, int count, unsigned seed);
 
-Result<IndexSummary> run_index(const std::filesystem::path& index_file, std::vector<std::filesystem::path> paths,
-                               const FakeEmbedder& embedder, IndexObserver& observer, int threads = 2,
-                               const std::string& version = "fake-1", const std::atomic<bool>* cancel = nullptr);
+Result<IndexSummary> run_index(const std::filesystem::path& index_file,
+                               std::vector<std::filesystem::path> paths, const FakeEmbedder& embedder,
+                               IndexObserver& observer, int threads = 2,
+                               const std::string& version = "fake-1",
+                               const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace edge_infer::testing

@@ -1,7 +1,7 @@
 #include "apps/index/pipeline.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,7 +61,8 @@ TEST_F(Pipeline, indexes_every_file_and_counts_what_it_did) {
   EXPECT_EQ(s.indexed, 40);
   EXPECT_EQ(s.chunks, count("SELECT count(*) FROM chunk"));
   EXPECT_LT(count("SELECT count(*) FROM vector"), s.chunks) << "equal passages share a vector";
-  EXPECT_LT(embedder_.texts_embedded, s.chunks) << "and are embedded once, unless two batches are on their way";
+  EXPECT_LT(embedder_.texts_embedded, s.chunks)
+      << "and are embedded once, unless two batches are on their way";
   EXPECT_EQ(observer_.last.files_done, 40);
   EXPECT_EQ(observer_.last.files_total, 40);
 }
@@ -71,7 +72,11 @@ TEST_F(Pipeline, second_run_embeds_nothing_and_changes_nothing) {
   index();
   const std::string before = dump(db_);
   const int64_t embedded = embedder_.texts_embedded;
+  int64_t chunks = 0;
+  for (const auto& [path, event] : observer_.events) chunks += event.chunks;
   const IndexSummary s = index();
+  for (const auto& [path, event] : observer_.events) chunks -= event.chunks;
+  EXPECT_EQ(chunks, 0) << "an unchanged file is reported with the passages it has";
   EXPECT_EQ(s.unchanged, 20);
   EXPECT_EQ(s.indexed, 0);
   EXPECT_EQ(embedder_.texts_embedded, embedded);
@@ -159,7 +164,8 @@ TEST_F(Pipeline, vanished_files_are_forgotten_below_the_given_paths_only) {
 
 TEST_F(Pipeline, deleting_everything_gives_the_space_back) {
   testing::write_corpus(docs_, 150, 4);
-  for (int i = 0; i < 400; ++i) write_text(docs_ / fmt::format("u{}.txt", i), fmt::format("unique number{}", i));
+  for (int i = 0; i < 400; ++i)
+    write_text(docs_ / fmt::format("u{}.txt", i), fmt::format("unique number{}", i));
   index();
   const auto full = fs::file_size(db_);
   fs::remove_all(docs_);
@@ -171,7 +177,8 @@ TEST_F(Pipeline, deleting_everything_gives_the_space_back) {
 }
 
 TEST_F(Pipeline, many_deletions_compact_the_vector_blocks) {
-  for (int i = 0; i < 2000; ++i) write_text(docs_ / fmt::format("{:04}.txt", i), fmt::format("unique number{}", i));
+  for (int i = 0; i < 2000; ++i)
+    write_text(docs_ / fmt::format("{:04}.txt", i), fmt::format("unique number{}", i));
   index();
   ASSERT_EQ(count("SELECT count(*) FROM block"), 8);
   for (int i = 0; i < 2000; ++i)
@@ -261,7 +268,10 @@ TEST_F(Pipeline, links_pipes_and_hidden_entries_are_left_alone) {
 TEST_F(Pipeline, a_given_path_may_be_a_link_or_hidden_and_paths_may_overlap) {
   write_text(docs_ / ".hidden/a.txt", "alpha");
   fs::create_directory_symlink(docs_ / ".hidden", folder_ / "link");
-  EXPECT_EQ(index({folder_ / "link", docs_ / ".hidden", docs_ / ".hidden/a.txt", docs_ / ".hidden/../.hidden"}).files, 1);
+  EXPECT_EQ(
+      index({folder_ / "link", docs_ / ".hidden", docs_ / ".hidden/a.txt", docs_ / ".hidden/../.hidden"})
+          .files,
+      1);
   EXPECT_EQ(status(docs_ / ".hidden/a.txt"), "indexed");
 }
 

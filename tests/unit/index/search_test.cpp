@@ -31,7 +31,8 @@ class Search : public ::testing::Test {
     const auto summary = testing::run_index(db_, {docs_}, embedder_, observer);
     ASSERT_TRUE(summary.has_value()) << summary.error().message;
   }
-  std::vector<SearchHit> find(const std::string& query, SearchMode mode = SearchMode::kHybrid, int64_t top = 10) {
+  std::vector<SearchHit> find(const std::string& query, SearchMode mode = SearchMode::kHybrid,
+                              int64_t top = 10) {
     const auto searcher = Searcher::open(db_);
     EXPECT_TRUE(searcher.has_value()) << (searcher ? "" : searcher.error().message);
     if (!searcher) return {};
@@ -81,12 +82,67 @@ TEST_F(Search, scores_are_cosine_bm25_and_reciprocal_ranks) {
 TEST_F(Search, no_input_is_a_syntax_error) {
   add("a.txt", "some words to find, NEAR the end");
   index();
-  const std::string nasty[] = {
-      "", " ", "\"", "\"\"", "'", "*", "^", "a*", "NEAR", "NEAR(", "NEAR(a b, 3)", "a AND", "OR", "NOT", "NOT a", "-a",
-      "heading:a", "text : a", "{heading text}: a", "(", ")", "a OR OR b", "a + b", "a\"b", "\"unclosed", "a;b--c",
-      "'; DROP TABLE chunk; --", "\\", "%", "_", "?", "?1", ":x", "@y", "$z", "#", "—", "…", "·", "¿", "🚢", "\xff\xfe",
-      "caf\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "e\u0301", "\u202e", "今", "今天", "今天天气 GPU加速", "ไทย", "한국어",
-      "ⅷ", "①", "a\tb\nc", "find", "rowid", "chunk_fts", "rank", "bm25(chunk_fts)", "\u0000"};
+  const std::string nasty[] = {"",
+                               " ",
+                               "\"",
+                               "\"\"",
+                               "'",
+                               "*",
+                               "^",
+                               "a*",
+                               "NEAR",
+                               "NEAR(",
+                               "NEAR(a b, 3)",
+                               "a AND",
+                               "OR",
+                               "NOT",
+                               "NOT a",
+                               "-a",
+                               "heading:a",
+                               "text : a",
+                               "{heading text}: a",
+                               "(",
+                               ")",
+                               "a OR OR b",
+                               "a + b",
+                               "a\"b",
+                               "\"unclosed",
+                               "a;b--c",
+                               "'; DROP TABLE chunk; --",
+                               "\\",
+                               "%",
+                               "_",
+                               "?",
+                               "?1",
+                               ":x",
+                               "@y",
+                               "$z",
+                               "#",
+                               "—",
+                               "…",
+                               "·",
+                               "¿",
+                               "🚢",
+                               "\xff\xfe",
+                               "caf\xc3",
+                               "\xed\xa0\x80",
+                               "\xf4\x90\x80\x80",
+                               "e\u0301",
+                               "\u202e",
+                               "今",
+                               "今天",
+                               "今天天气 GPU加速",
+                               "ไทย",
+                               "한국어",
+                               "ⅷ",
+                               "①",
+                               "a\tb\nc",
+                               "find",
+                               "rowid",
+                               "chunk_fts",
+                               "rank",
+                               "bm25(chunk_fts)",
+                               "\u0000"};
   for (const std::string& query : nasty) find(query, SearchMode::kText);
   find(std::string("a\0b", 3), SearchMode::kText);
   find(std::string(1'000'000, 'x'), SearchMode::kText);
@@ -157,7 +213,8 @@ TEST_F(Search, empty_index_finds_nothing) {
 }
 
 TEST_F(Search, readers_see_whole_documents_while_a_writer_works) {
-  for (int i = 0; i < 30; ++i) add(fmt::format("f{}.txt", i), "generation zero left\n\ngeneration zero right");
+  for (int i = 0; i < 30; ++i)
+    add(fmt::format("f{}.txt", i), "generation zero left\n\ngeneration zero right");
   index();
   std::atomic<bool> done{false};
   std::vector<std::thread> readers;
@@ -167,7 +224,8 @@ TEST_F(Search, readers_see_whole_documents_while_a_writer_works) {
       const auto searcher = Searcher::open(db_);
       ASSERT_TRUE(searcher.has_value());
       while (!done) {
-        const auto hits = searcher->search("generation", embedder_.vector_of("generation"), {SearchMode::kHybrid, 100});
+        const auto hits =
+            searcher->search("generation", embedder_.vector_of("generation"), {SearchMode::kHybrid, 100});
         ASSERT_TRUE(hits.has_value()) << hits.error().message;
         EXPECT_EQ(hits->size(), 60u);
         ++searches;
@@ -225,7 +283,8 @@ TEST(Scan, agrees_with_brute_force_on_ten_thousand_vectors) {
   ASSERT_TRUE(db.has_value());
   const auto searcher = Searcher::open(folder / "index.db");
   std::vector<std::unique_ptr<Database>> helpers;
-  for (int i = 0; i < 3; ++i) helpers.push_back(std::move(*open_index(folder / "index.db", OpenMode::kReadOnly)));
+  for (int i = 0; i < 3; ++i)
+    helpers.push_back(std::move(*open_index(folder / "index.db", OpenMode::kReadOnly)));
   for (int q = 0; q < 20; ++q) {
     const std::vector<float> query = draw();
     std::vector<std::pair<double, std::string>> expected;
@@ -283,7 +342,8 @@ TEST(Scan, dot_rows_is_right_for_every_length_and_alignment) {
 
 TEST(Fusion, ranks_are_summed_and_ties_broken_by_path_and_passage) {
   const std::vector<Candidate> vectors = {{1, "/b", 0, 0.9, 0, 0}, {2, "/a", 1, 0.8, 0, 0}};
-  const std::vector<Candidate> words = {{2, "/a", 1, 7.0, 0, 0}, {1, "/b", 0, 5.0, 0, 0}, {3, "/a", 0, 1.0, 0, 0}};
+  const std::vector<Candidate> words = {
+      {2, "/a", 1, 7.0, 0, 0}, {1, "/b", 0, 5.0, 0, 0}, {3, "/a", 0, 1.0, 0, 0}};
   const auto fused = fuse_rankings(vectors, words);
   ASSERT_EQ(fused.size(), 3u);
   EXPECT_EQ(fused[0].chunk_id, 2) << "same score as 1, earlier path";
@@ -308,7 +368,8 @@ TEST(Fusion, thinning_holds_back_and_refills_in_order) {
 }
 
 TEST(TextQuery, terms_are_quoted_once_each) {
-  EXPECT_EQ(parse_text_query("Foo \"bar\" foo's (NOT) x*").any(), "\"foo\" OR \"bar\" OR \"s\" OR \"not\" OR \"x\"");
+  EXPECT_EQ(parse_text_query("Foo \"bar\" foo's (NOT) x*").any(),
+            "\"foo\" OR \"bar\" OR \"s\" OR \"not\" OR \"x\"");
   EXPECT_EQ(parse_text_query("a b").all(), "\"a\" AND \"b\"");
   EXPECT_EQ(parse_text_query(" .,!? — ").any(), "");
   EXPECT_EQ(parse_text_query("今天天气").any(), "\"今天\" OR \"天天\" OR \"天气\"");

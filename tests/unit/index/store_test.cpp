@@ -26,7 +26,9 @@ using testing::RecordingObserver;
 using testing::TemporaryFolder;
 using testing::write_text;
 
-std::string content(const fs::path& path) { return read_file(path, size_t{1} << 30).value_or("unreadable"); }
+std::string content(const fs::path& path) {
+  return read_file(path, size_t{1} << 30).value_or("unreadable");
+}
 
 void make_database(const fs::path& path, const char* sql) {
   sqlite3* db = nullptr;
@@ -99,7 +101,8 @@ TEST(OpenIndex, cut_and_flipped_files_give_errors_not_crashes) {
     if (i % 3 == 0) {
       bad.resize(random() % bad.size());
     } else {
-      for (int flips = 0; flips < 20; ++flips) bad[random() % (i % 3 == 1 ? bad.size() : 4096)] ^= static_cast<char>(1 + random() % 255);
+      for (int flips = 0; flips < 20; ++flips)
+        bad[random() % (i % 3 == 1 ? bad.size() : 4096)] ^= static_cast<char>(1 + random() % 255);
     }
     const fs::path path = folder / "bad.db";
     fs::remove(path.native() + "-wal");
@@ -171,7 +174,9 @@ TEST(EmbeddingSpaces, a_moved_model_is_the_same_model) {
   EXPECT_EQ(Searcher::open(folder / "i.db")->space()->model, "/new");
 }
 
-std::string victim() { return std::string(std::getenv("EDGE_INFER_BIN") ? std::getenv("EDGE_INFER_BIN") : "") + "/index_victim"; }
+std::string victim() {
+  return std::string(std::getenv("EDGE_INFER_BIN") ? std::getenv("EDGE_INFER_BIN") : "") + "/index_victim";
+}
 
 struct Outcome {
   int code = -1;
@@ -192,10 +197,12 @@ Outcome run_victim(const std::string& arguments) {
 class Faults : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(victim())) GTEST_SKIP() << "no " << victim() << ": run through ctest, or set EDGE_INFER_BIN";
+    if (!fs::exists(victim()))
+      GTEST_SKIP() << "no " << victim() << ": run through ctest, or set EDGE_INFER_BIN";
     testing::write_corpus(docs_, 120, 21);
     RecordingObserver observer;
-    ASSERT_TRUE(testing::run_index(folder_ / "undisturbed.db", {docs_}, FakeEmbedder(), observer).has_value());
+    ASSERT_TRUE(
+        testing::run_index(folder_ / "undisturbed.db", {docs_}, FakeEmbedder(), observer).has_value());
     undisturbed_ = dump_index(folder_ / "undisturbed.db").value_or("");
     ASSERT_GT(undisturbed_.size(), 1000u);
   }
@@ -275,7 +282,8 @@ TEST_F(Faults, index_in_a_read_only_folder_can_be_searched_but_not_written) {
       if (::setuid(65534) != 0) ::_exit(9);
       const auto searcher = Searcher::open(shelf / "i.db");
       if (!searcher) ::_exit(1);
-      const auto hits = searcher->search("word1 word2 word3", std::vector<float>(32, 0.1f), {SearchMode::kHybrid, 5});
+      const auto hits =
+          searcher->search("word1 word2 word3", std::vector<float>(32, 0.1f), {SearchMode::kHybrid, 5});
       if (!hits || hits->empty()) ::_exit(2);
       const auto store = IndexStore::open(shelf / "i.db", FakeEmbedder().space());
       if (store) ::_exit(3);

@@ -202,7 +202,7 @@ long resident_kb() {
   return 0;
 }
 
-// The full sweep (10,000 small calls, 300 large) is tests/bench/memory.sh; this is its short form.
+// The full sweep (10,000 small calls, 300 large) is tests/bench/memory_bench.cpp; this is its short form.
 TEST_F(RealModel, memory_stays_flat) {
   std::mt19937 random(3);
   std::vector<int32_t> ids(256);

@@ -1,5 +1,5 @@
-// index_victim DB FOLDER [FILE_SIZE_LIMIT]: indexes with the fakes, for tests that kill or starve the process. Exit
-// code 0 and nothing, or 1 and the error on standard output.
+// index_victim DB FOLDER [FILE_SIZE_LIMIT]: indexes with the fakes, for tests that kill or starve the
+// process. Exit code 0 and nothing, or 1 and the error on standard output.
 #include <sys/resource.h>
 
 #include <csignal>

@@ -20,8 +20,8 @@ struct Encoding {
   int64_t tokens = 0;  // number of ids before truncation, special tokens included
 };
 
-// Bytes [begin, end) of the input text that a token came from. Where several characters became one, all of them; where
-// one became several, each token has the whole of it.
+// Bytes [begin, end) of the input text that a token came from. Where several characters became one, all of
+// them; where one became several, each token has the whole of it.
 struct TokenSpan {
   int64_t begin = 0, end = 0;
 };
@@ -34,10 +34,10 @@ struct TokenizerOptions {
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  // Loads `model_dir`/tokenizer.json (WordPiece models), or vocab.txt of a BertTokenizer where there is none, through the
-  // image `cache_dir`/tokenizer-HASH.img of the file's content where there is a good one (0.4 ms instead of 30). The
-  // file's own truncation length and padding are not used. An unwritable cache is not an error.
-  // Errors: kNotFound, kCorruption, kUnsupported, kResourceExhausted, naming the file and the member.
+  // Loads `model_dir`/tokenizer.json (WordPiece models), or vocab.txt of a BertTokenizer where there is none,
+  // through the image `cache_dir`/tokenizer-HASH.img of the file's content where there is a good one (0.4 ms
+  // instead of 30). The file's own truncation length and padding are not used. An unwritable cache is not an
+  // error. Errors: kNotFound, kCorruption, kUnsupported, kResourceExhausted, naming the file and the member.
   static Result<std::unique_ptr<Tokenizer>> load(const std::filesystem::path& model_dir,
                                                  const TokenizerOptions& options = {});
 

@@ -20,7 +20,8 @@ struct Encoding {
   int64_t tokens = 0;  // number of ids before truncation, special tokens included
 };
 
-// Bytes [begin, end) of the input text that a token came from.
+// Bytes [begin, end) of the input text that a token came from. Where several characters became one, all of
+// them; where one became several, each token has the whole of it.
 struct TokenSpan {
   int64_t begin = 0, end = 0;
 };
@@ -33,8 +34,10 @@ struct TokenizerOptions {
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  // Loads `model_dir`/tokenizer.json, through a stamped image in the cache directory where one is valid.
-  // Errors: kNotFound, kCorruption, kUnsupported, naming the file and the member.
+  // Loads `model_dir`/tokenizer.json (WordPiece models), or vocab.txt of a BertTokenizer where there is none,
+  // through the image `cache_dir`/tokenizer-HASH.img of the file's content where there is a good one (0.4 ms
+  // instead of 30). The file's own truncation length and padding are not used. An unwritable cache is not an
+  // error. Errors: kNotFound, kCorruption, kUnsupported, kResourceExhausted, naming the file and the member.
   static Result<std::unique_ptr<Tokenizer>> load(const std::filesystem::path& model_dir,
                                                  const TokenizerOptions& options = {});
 
@@ -46,7 +49,7 @@ class Tokenizer {
   virtual void encode_spans(std::string_view text, std::vector<TokenSpan>& out) const = 0;
   // Special tokens that encode() adds to a single text.
   virtual int64_t special_tokens() const = 0;
-  virtual int64_t vocabulary_size() const = 0;  // highest id + 1
+  virtual int64_t vocabulary_size() const = 0;  // highest id that encode() can give + 1
 };
 
 }  // namespace edge_infer

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <atomic>
 #include <thread>
 
 #include "tests/unit/documents/support.h"
@@ -54,11 +54,12 @@ TEST(ReadDocument, keeps_to_the_limits) {
   std::filesystem::resize_file(big, std::uintmax_t{1} << 40);  // sparse
   EXPECT_EQ(code_of(big), ErrorCode::kResourceExhausted);
   const auto line = folder.write("line.txt", std::string(100'000'000, 'x'));
-  const auto start = std::chrono::steady_clock::now();
+  const double start = cpu_seconds();
   EXPECT_EQ(code_of(line), ErrorCode::kResourceExhausted);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT(cpu_seconds() - start, 10);
   ReadLimits wide;
   wide.text_bytes = int64_t{200} << 20;
+  wide.time_ms = 600'000;
   Result<Document> document = read_document(line, wide);
   ASSERT_TRUE(document) << document.error().message;
   EXPECT_EQ(document->blocks[0].text.size(), 100'000'000u);
@@ -103,6 +104,27 @@ TEST(ReadDocument, works_from_many_threads_at_once) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(right, 40);
+}
+
+TEST(ReadDocument, loads_charsets_before_the_sandbox_closes) {
+  const TemporaryFolder folder;
+  Result<Document> document = read_document(
+      folder.write("a.html", "<meta charset=shift_jis><p>\x8b\xb4\x82\xcd\x8d\x48\x8e\x96</p>"));
+  ASSERT_TRUE(document) << document.error().message;
+  EXPECT_EQ(outline(*document), "P 橋は工事");
+}
+
+TEST(ReadDocument, says_that_a_pdf_has_no_text_layer) {
+  if (!has_pdfium()) GTEST_SKIP() << "no libpdfium.so";
+  const TemporaryFolder folder;
+  Result<Document> document = read_document(folder.write(
+      "scan.pdf",
+      "%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count "
+      "1>>\nendobj\n"
+      "3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>\nendobj\ntrailer\n<</Root 1 0 R>>\n%%EOF\n"));
+  ASSERT_FALSE(document);
+  EXPECT_EQ(document.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(document.error().message.find("no text layer"), std::string::npos) << document.error().message;
 }
 
 TEST(ReadDocument, notes_a_guessed_encoding) {

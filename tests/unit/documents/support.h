@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -24,6 +25,18 @@ inline bool has_pdfium() {
   const char* named = std::getenv("EDGE_INFER_PDFIUM");
   return std::filesystem::exists(named != nullptr ? std::filesystem::path(named)
                                                   : bin_folder() / "../lib/libpdfium.so");
+}
+
+// CPU seconds of this process and its children so far: what a loaded machine does not change.
+inline double cpu_seconds() {
+  double total = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    ::getrusage(static_cast<__rusage_who>(who), &usage);
+    for (const timeval& t : {usage.ru_utime, usage.ru_stime})
+      total += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  }
+  return total;
 }
 
 // A folder of its own, gone with the object.

@@ -23,12 +23,16 @@ Result<std::shared_ptr<const Device>> open_cpu(std::string_view variant) {
   return std::make_shared<CpuDevice>(isa);
 }
 
-Target cpu_target(std::string_view variant) { return CpuDevice(cpu_isa(variant)).target(); }
+Target cpu_target(std::string_view variant) {
+  return CpuDevice(cpu_isa(variant)).target();
+}
 
 constexpr std::array kBackends = {BackendInfo{"cpu", kCpuVariants, open_cpu, cpu_target}};
 
 }  // namespace
 
-std::span<const BackendInfo> backends() { return kBackends; }
+std::span<const BackendInfo> backends() {
+  return kBackends;
+}
 
 }  // namespace edge_infer

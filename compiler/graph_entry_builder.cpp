@@ -14,7 +14,8 @@ GraphEntryBuilder::GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> 
 Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const TensorView> inputs,
                                                               const CallSettings& settings) {
   if (settings.precision != CallSettings::Precision::kF32)
-    return fail(ErrorCode::kUnsupported, "precision bf16 is not available: prebuilt kernels compute in fp32 only");
+    return fail(ErrorCode::kUnsupported,
+                "precision bf16 is not available: prebuilt kernels compute in fp32 only");
   auto entry = std::make_shared<Entry>();
   entry->guards = make_guards(graph_, settings);
   if (const auto failed = entry->guards.first_failure(inputs, settings))

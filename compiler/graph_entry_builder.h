@@ -11,9 +11,11 @@ namespace edge_infer {
 class GraphEntryBuilder final : public EntryBuilder {
  public:
   // `constants` finds the graph's constants by name and outlives the builder and its entries.
-  GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> device, std::shared_ptr<ConstantSource> constants);
+  GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> device,
+                    std::shared_ptr<ConstantSource> constants);
 
-  Result<std::shared_ptr<const Entry>> build(std::span<const TensorView> inputs, const CallSettings& settings) override;
+  Result<std::shared_ptr<const Entry>> build(std::span<const TensorView> inputs,
+                                             const CallSettings& settings) override;
 
   const Graph& graph() const { return graph_; }
 

@@ -15,8 +15,8 @@ struct FirstUse {
   int64_t plus;
 };
 
-void guard_size(GuardSet& set, const Graph& graph, std::vector<FirstUse>& seen, const SymInt& size, int16_t input,
-                uint8_t dim, const std::string& origin) {
+void guard_size(GuardSet& set, const Graph& graph, std::vector<FirstUse>& seen, const SymInt& size,
+                int16_t input, uint8_t dim, const std::string& origin) {
   if (const auto value = size.constant()) {
     set.add({.kind = Kind::kSizeEqual, .dim = dim, .input = input, .value = *value}, origin);
     return;
@@ -26,13 +26,18 @@ void guard_size(GuardSet& set, const Graph& graph, std::vector<FirstUse>& seen, 
     if (!plus) continue;
     for (const FirstUse& use : seen)
       if (use.symbol == s.name) {
-        set.add({.kind = Kind::kSameSize, .dim = dim, .other_dim = use.dim, .input = input, .other_input = use.input,
+        set.add({.kind = Kind::kSameSize,
+                 .dim = dim,
+                 .other_dim = use.dim,
+                 .input = input,
+                 .other_input = use.input,
                  .value = *plus - use.plus},
                 origin);
         return;
       }
     const int64_t hi = s.range.hi > INT64_MAX - *plus ? INT64_MAX : s.range.hi + *plus;
-    set.add({.kind = Kind::kSizeRange, .dim = dim, .input = input, .value = s.range.lo + *plus, .upper = hi}, origin);
+    set.add({.kind = Kind::kSizeRange, .dim = dim, .input = input, .value = s.range.lo + *plus, .upper = hi},
+            origin);
     seen.push_back({s.name, input, dim, *plus});
     return;
   }
@@ -42,7 +47,8 @@ void guard_size(GuardSet& set, const Graph& graph, std::vector<FirstUse>& seen, 
 
 GuardSet make_guards(const Graph& graph, const CallSettings& settings) {
   GuardSet set;
-  set.add({.kind = Kind::kInputCount, .value = static_cast<int64_t>(graph.inputs().size())}, "graph @" + graph.name());
+  set.add({.kind = Kind::kInputCount, .value = static_cast<int64_t>(graph.inputs().size())},
+          "graph @" + graph.name());
   set.add({.kind = Kind::kPrecision, .value = static_cast<int64_t>(settings.precision)}, "settings");
   set.add({.kind = Kind::kDeterministic, .value = settings.deterministic ? 1 : 0}, "settings");
   std::vector<FirstUse> seen;

@@ -6,8 +6,8 @@
 
 namespace edge_infer {
 
-// Dtype, rank and sizes of each user input (numbers, symbol ranges, sizes that share a symbol), element alignment,
-// settings. Sizes that are expressions of several symbols are left to the program's own checks.
+// Dtype, rank and sizes of each user input (numbers, symbol ranges, sizes that share a symbol), element
+// alignment, settings. Sizes that are expressions of several symbols are left to the program's own checks.
 GuardSet make_guards(const Graph& graph, const CallSettings& settings);
 
 }  // namespace edge_infer

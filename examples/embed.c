@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
   edge_infer_text_info* infos = malloc(count * sizeof *infos);
   if (vectors == NULL || infos == NULL) return fprintf(stderr, "out of memory\n"), 1;
   const char* const* texts = (const char* const*)argv + 2;
-  if (edge_infer_embed(model, texts, NULL, count, NULL, vectors, count * width, infos, &error) != EDGE_INFER_OK)
+  if (edge_infer_embed(model, texts, NULL, count, NULL, vectors, count * width, infos, &error) !=
+      EDGE_INFER_OK)
     return fprintf(stderr, "cannot embed: %s\n", error.message), 1;
 
   for (size_t i = 0; i < count; ++i) {

@@ -44,11 +44,13 @@ double graph_flops(const Graph& graph, std::span<const int64_t> lengths) {
 
 double program_bytes(const Program& program, std::span<const int64_t> symbols) {
   std::map<std::string, int64_t, std::less<>> values;
-  for (size_t i = 0; i < std::min(symbols.size(), program.symbols.size()); ++i) values[program.symbols[i].name] = symbols[i];
+  for (size_t i = 0; i < std::min(symbols.size(), program.symbols.size()); ++i)
+    values[program.symbols[i].name] = symbols[i];
   double total = 0;
   for (const Phase& phase : program.phases)
     for (const Call& call : phase.calls) {
-      const bool gathers = program.kernels[static_cast<size_t>(call.kernel)].name.find("embedding") != std::string::npos;
+      const bool gathers =
+          program.kernels[static_cast<size_t>(call.kernel)].name.find("embedding") != std::string::npos;
       for (size_t i = 0; i < call.buffers.size(); ++i) {
         // A gather reads as much of its table as it writes.
         const int32_t b = gathers && i == 1 ? call.buffers[0] : call.buffers[i];

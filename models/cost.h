@@ -9,12 +9,12 @@
 
 namespace edge_infer {
 
-// Floating-point operations (a multiply-add is two) of the matrix products of `graph` for texts of these lengths: linear
-// layers, products and attention; the rest is small beside them.
+// Floating-point operations (a multiply-add is two) of the matrix products of `graph` for texts of these
+// lengths: linear layers, products and attention; the rest is small beside them.
 double graph_flops(const Graph& graph, std::span<const int64_t> lengths);
 
-// Bytes that the calls of `program` read and write when each buffer travels once a call. `symbols` in the program's
-// order.
+// Bytes that the calls of `program` read and write when each buffer travels once a call. `symbols` in the
+// program's order.
 double program_bytes(const Program& program, std::span<const int64_t> symbols);
 
 }  // namespace edge_infer

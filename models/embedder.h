@@ -1,6 +1,7 @@
-// Embedder: a sentence-transformers model directory as the applications see it: text or token ids in, one vector a
-// text out. Immutable after open and safe to use from any number of threads; calls share the process' worker budget.
-// A text's vector has the same bits alone, in any batch, in any order, with any number of workers.
+// Embedder: a sentence-transformers model directory as the applications see it: text or token ids in, one
+// vector a text out. Immutable after open and safe to use from any number of threads; calls share the
+// process' worker budget. A text's vector has the same bits alone, in any batch, in any order, with any
+// number of workers.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,18 @@
 namespace edge_infer {
 
 struct EmbedderOptions {
-  std::string precision = "fp32";  // fp32 | bf16 | auto
-  std::string device = "auto";     // auto | cpu
-  int threads = 0;                 // upper bound of workers of one call; 0: the process' budget
-  int64_t max_length = 0;          // tokens, special ones included; 0: the model's own; larger is an error
-  std::filesystem::path cache_dir; // packed weights, tokenizer image; empty: default_cache_dir()
+  std::string precision = "fp32";   // fp32 | bf16 | auto
+  std::string device = "auto";      // auto | cpu
+  int threads = 0;                  // upper bound of workers of one call; 0: the process' budget
+  int64_t max_length = 0;           // tokens, special ones included; 0: the model's own; larger is an error
+  std::filesystem::path cache_dir;  // packed weights, tokenizer image; empty: default_cache_dir()
 };
 
 // What an index must agree on before vectors may be compared. Precision fp32, bf16 and fp16 are one space.
 struct EmbeddingSpace {
-  std::string model;        // directory as given, for messages
-  std::string fingerprint;  // hash of weights, pooling, prompts, dimensions, normalization (and "int8" if quantized)
+  std::string model;  // directory as given, for messages
+  std::string
+      fingerprint;  // hash of weights, pooling, prompts, dimensions, normalization (and "int8" if quantized)
   int64_t dimensions = 0;
 };
 
@@ -42,18 +44,21 @@ class Embedder {
   virtual int64_t max_length() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
   virtual const EmbeddingSpace& space() const = 0;
-  // The prompt text of `name`; "" selects the default prompt (possibly empty). Errors: kNotFound lists the names.
+  // The prompt text of `name`; "" selects the default prompt (possibly empty). Errors: kNotFound lists the
+  // names.
   virtual Result<std::string> prompt(std::string_view name) const = 0;
   // The prompt for a role, "query" or "document"; empty when the model has none.
   virtual std::string role_prompt(std::string_view role) const = 0;
   // The largest number of tokens one forward pass takes; embed_tokens splits what is more.
   virtual int64_t max_batch_tokens() const = 0;
 
-  // Vectors of tokenized texts, row-major [texts.size(), dimensions()]. Ids outside of the vocabulary, empty texts and
-  // texts beyond max_length() are kInvalidArgument, before anything runs.
-  virtual Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const = 0;
+  // Vectors of tokenized texts, row-major [texts.size(), dimensions()]. Ids outside of the vocabulary, empty
+  // texts and texts beyond max_length() are kInvalidArgument, before anything runs.
+  virtual Status embed_tokens(std::span<const std::span<const int32_t>> texts,
+                              std::span<float> out) const = 0;
 
-  // Tokenizes (with the prompt in front), truncates and embeds. `encodings`, when not null, gets one per text.
+  // Tokenizes (with the prompt in front), truncates and embeds. `encodings`, when not null, gets one per
+  // text.
   virtual Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
                                            std::vector<Encoding>* encodings = nullptr) const = 0;
 };

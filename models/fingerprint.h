@@ -10,8 +10,9 @@
 
 namespace edge_infer {
 
-// Hash of the weights' content, pooling, Dense modules, prompts, dimensions and normalization, as hexadecimal digits.
-// The content hash of each weight file is kept in `cache_dir` under the file's stamp (empty: computed each time).
+// Hash of the weights' content, pooling, Dense modules, prompts, dimensions and normalization, as hexadecimal
+// digits. The content hash of each weight file is kept in `cache_dir` under the file's stamp (empty: computed
+// each time).
 std::string model_fingerprint(const ModelDirectory& directory, const WeightStore& weights,
                               std::span<const WeightStore> dense, int64_t dimensions,
                               const std::filesystem::path& cache_dir);

@@ -17,16 +17,19 @@
 namespace edge_infer {
 namespace {
 
-// Tokens of a pack in bulk work: enough for the GEMM to be efficient, few enough for activations to stay in L2.
+// Tokens of a pack in bulk work: enough for the GEMM to be efficient, few enough for activations to stay in
+// L2.
 constexpr int64_t kPackTokens = 512;
 // Texts below which tokenizing is not worth a team.
 constexpr size_t kParallelTexts = 32;
 
 Result<CallSettings> settings_of(const std::string& precision) {
   CallSettings settings;
-  if (precision == "bf16") settings.precision = CallSettings::Precision::kBF16;
+  if (precision == "bf16")
+    settings.precision = CallSettings::Precision::kBF16;
   else if (precision != "fp32" && precision != "auto")
-    return fail(ErrorCode::kInvalidArgument, "unknown precision \"{}\", expected fp32, bf16 or auto", precision);
+    return fail(ErrorCode::kInvalidArgument, "unknown precision \"{}\", expected fp32, bf16 or auto",
+                precision);
   return settings;
 }
 
@@ -49,7 +52,8 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
     EDGE_INFER_ASSIGN(WeightStore store, WeightStore::open(d.dir));
     dense.push_back(std::move(store));
   }
-  std::unique_ptr<ModelEmbedder> e(new ModelEmbedder(std::move(directory), std::move(weights), std::move(dense)));
+  std::unique_ptr<ModelEmbedder> e(
+      new ModelEmbedder(std::move(directory), std::move(weights), std::move(dense)));
   e->settings_ = settings;
   e->device_ = std::move(device);
   e->cache_dir_ = options.cache_dir.empty() ? default_cache_dir() : options.cache_dir;
@@ -60,19 +64,20 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   const int64_t own = e->directory_.max_seq_length();
   const int64_t longest = std::min({own > 0 ? own : sentence.positions, sentence.positions, kMaxBatchTokens});
   if (options.max_length > sentence.positions)
-    return fail(ErrorCode::kInvalidArgument, "max length {} is beyond the model's {} positions", options.max_length,
-                sentence.positions);
+    return fail(ErrorCode::kInvalidArgument, "max length {} is beyond the model's {} positions",
+                options.max_length, sentence.positions);
   e->max_length_ = options.max_length > 0 ? options.max_length : longest;
   TokenizerOptions tokenizer_options;
   tokenizer_options.cache_dir = e->cache_dir_;
   tokenizer_options.force_lower_case = e->directory_.sentence().do_lower_case;
   EDGE_INFER_ASSIGN(e->tokenizer_, Tokenizer::load(e->directory_.transformer_dir(), tokenizer_options));
   if (e->tokenizer_->vocabulary_size() > e->vocabulary_)
-    return fail(ErrorCode::kCorruption, "\"{}\": tokenizer.json has ids up to {}, but the model embeds only {}",
-                dir.native(), e->tokenizer_->vocabulary_size() - 1, e->vocabulary_);
+    return fail(ErrorCode::kCorruption,
+                "\"{}\": tokenizer.json has ids up to {}, but the model embeds only {}", dir.native(),
+                e->tokenizer_->vocabulary_size() - 1, e->vocabulary_);
   if (e->max_length_ < e->tokenizer_->special_tokens())
-    return fail(ErrorCode::kInvalidArgument, "max length {} leaves no room for the {} special tokens", e->max_length_,
-                e->tokenizer_->special_tokens());
+    return fail(ErrorCode::kInvalidArgument, "max length {} leaves no room for the {} special tokens",
+                e->max_length_, e->tokenizer_->special_tokens());
   e->constants_ = std::make_shared<ModelConstants>(e->weights_, e->dense_, e->cache_dir_);
   e->module_ = std::make_unique<Module>(
       std::make_unique<GraphEntryBuilder>(std::move(sentence.graph), e->device_, e->constants_));
@@ -86,8 +91,8 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
 
 const EmbeddingSpace& ModelEmbedder::space() const {
   std::call_once(space_once_, [this] {
-    space_ = {directory_.path().native(), model_fingerprint(directory_, weights_, dense_, dimensions_, cache_dir_),
-              dimensions_};
+    space_ = {directory_.path().native(),
+              model_fingerprint(directory_, weights_, dense_, dimensions_, cache_dir_), dimensions_};
   });
   return space_;
 }
@@ -102,7 +107,8 @@ Result<std::string> ModelEmbedder::prompt(std::string_view name) const {
   if (found != s.prompts.end()) return found->second;
   std::string known;
   for (const auto& [key, text] : s.prompts) known += (known.empty() ? "" : ", ") + quote(key);
-  return fail(ErrorCode::kNotFound, "the model has no prompt {}; it has: {}", quote(name), known.empty() ? "none" : known);
+  return fail(ErrorCode::kNotFound, "the model has no prompt {}; it has: {}", quote(name),
+              known.empty() ? "none" : known);
 }
 
 std::string ModelEmbedder::role_prompt(std::string_view role) const {
@@ -132,10 +138,12 @@ Status ModelEmbedder::check(std::span<const std::span<const int32_t>> texts, std
     const auto length = static_cast<int64_t>(texts[i].size());
     if (length == 0) return fail(ErrorCode::kInvalidArgument, "text {} has no tokens", i);
     if (length > max_length_)
-      return fail(ErrorCode::kInvalidArgument, "text {} has {} tokens, expected at most {}", i, length, max_length_);
+      return fail(ErrorCode::kInvalidArgument, "text {} has {} tokens, expected at most {}", i, length,
+                  max_length_);
     for (const int32_t id : texts[i])
       if (id < 0 || id >= vocabulary_)
-        return fail(ErrorCode::kInvalidArgument, "text {} has token id {}, expected 0..{}", i, id, vocabulary_ - 1);
+        return fail(ErrorCode::kInvalidArgument, "text {} has token id {}, expected 0..{}", i, id,
+                    vocabulary_ - 1);
   }
   return {};
 }
@@ -177,11 +185,13 @@ Status ModelEmbedder::run_pack(std::span<const std::span<const int32_t>> texts, 
                                int workers) const {
   int64_t tokens = 0;
   for (const auto& text : texts) tokens += static_cast<int64_t>(text.size());
-  EDGE_INFER_ASSIGN(std::unique_ptr<BatchBlock> block, take_block(tokens, static_cast<int64_t>(texts.size())));
+  EDGE_INFER_ASSIGN(std::unique_ptr<BatchBlock> block,
+                    take_block(tokens, static_cast<int64_t>(texts.size())));
   Status status = block->fill(texts, device_->target().attention_block_rows);
   if (status) {
     const std::span<int32_t> ids = block->ids(), cu = block->offsets();
-    const int64_t ids_size[1] = {static_cast<int64_t>(ids.size())}, cu_size[1] = {static_cast<int64_t>(cu.size())};
+    const int64_t ids_size[1] = {static_cast<int64_t>(ids.size())},
+                  cu_size[1] = {static_cast<int64_t>(cu.size())};
     const int64_t out_size[2] = {static_cast<int64_t>(texts.size()), dimensions_};
     const TensorView inputs[] = {{ids.data(), DType::kI32, ids_size}, {cu.data(), DType::kI32, cu_size}};
     const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
@@ -195,7 +205,8 @@ Status ModelEmbedder::run_pack(std::span<const std::span<const int32_t>> texts, 
   return status;
 }
 
-Status ModelEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const {
+Status ModelEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts,
+                                   std::span<float> out) const {
   EDGE_INFER_RETURN_IF_ERROR(check(texts, out));
   const std::vector<Pack> packs = make_packs(texts, kPackTokens);
   const auto width = static_cast<size_t>(dimensions_);
@@ -251,10 +262,12 @@ void ModelEmbedder::tokenize(std::span<const std::string> texts, std::string_vie
   run_team(share.workers(), body);
 }
 
-Result<std::vector<float>> ModelEmbedder::embed(std::span<const std::string> texts, std::string_view prompt_text,
+Result<std::vector<float>> ModelEmbedder::embed(std::span<const std::string> texts,
+                                                std::string_view prompt_text,
                                                 std::vector<Encoding>* encodings) const {
   if (!prompt_text.empty() && !directory_.sentence().pooling.include_prompt)
-    return fail(ErrorCode::kUnsupported, "the model leaves its prompt out of pooling (include_prompt is false)");
+    return fail(ErrorCode::kUnsupported,
+                "the model leaves its prompt out of pooling (include_prompt is false)");
   std::vector<Encoding> own;
   std::vector<Encoding>& tokens = encodings != nullptr ? *encodings : own;
   tokens.resize(texts.size());

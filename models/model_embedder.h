@@ -15,7 +15,8 @@ namespace edge_infer {
 
 class ModelEmbedder final : public Embedder {
  public:
-  static Result<std::unique_ptr<ModelEmbedder>> open(const std::filesystem::path& dir, const EmbedderOptions& options);
+  static Result<std::unique_ptr<ModelEmbedder>> open(const std::filesystem::path& dir,
+                                                     const EmbedderOptions& options);
 
   int64_t dimensions() const override { return dimensions_; }
   int64_t max_length() const override { return max_length_; }
@@ -49,7 +50,8 @@ class ModelEmbedder final : public Embedder {
   static std::vector<Pack> make_packs(std::span<const std::span<const int32_t>> texts, int64_t tokens);
   Status run_pack(std::span<const std::span<const int32_t>> texts, std::span<float> out, int workers) const;
   Result<std::unique_ptr<BatchBlock>> take_block(int64_t tokens, int64_t sequences) const;
-  void tokenize(std::span<const std::string> texts, std::string_view prompt_text, std::span<Encoding> out) const;
+  void tokenize(std::span<const std::string> texts, std::string_view prompt_text,
+                std::span<Encoding> out) const;
 
   ModelDirectory directory_;
   WeightStore weights_;

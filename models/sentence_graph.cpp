@@ -10,24 +10,36 @@ namespace {
 
 std::string pool_mode(PoolingMode mode) {
   switch (mode) {
-    case PoolingMode::kCls: return "cls";
-    case PoolingMode::kMax: return "max";
-    case PoolingMode::kMean: return "mean";
-    case PoolingMode::kMeanSqrtLength: return "mean_sqrt_len";
-    case PoolingMode::kWeightedMean: return "weighted_mean";
-    case PoolingMode::kLastToken: return "last";
+    case PoolingMode::kCls:
+      return "cls";
+    case PoolingMode::kMax:
+      return "max";
+    case PoolingMode::kMean:
+      return "mean";
+    case PoolingMode::kMeanSqrtLength:
+      return "mean_sqrt_len";
+    case PoolingMode::kWeightedMean:
+      return "weighted_mean";
+    case PoolingMode::kLastToken:
+      return "last";
   }
   return "mean";
 }
 
 ValueId activate(GraphBuilder& b, ValueId x, DenseActivation activation) {
   switch (activation) {
-    case DenseActivation::kIdentity: return x;
-    case DenseActivation::kTanh: return b.op("aten.tanh", {x});
-    case DenseActivation::kRelu: return b.op("aten.relu", {x});
-    case DenseActivation::kGelu: return b.op("aten.gelu", {x}, {{"approximate", std::string("none")}});
-    case DenseActivation::kSilu: return b.op("aten.silu", {x});
-    case DenseActivation::kSigmoid: return b.op("aten.sigmoid", {x});
+    case DenseActivation::kIdentity:
+      return x;
+    case DenseActivation::kTanh:
+      return b.op("aten.tanh", {x});
+    case DenseActivation::kRelu:
+      return b.op("aten.relu", {x});
+    case DenseActivation::kGelu:
+      return b.op("aten.gelu", {x}, {{"approximate", std::string("none")}});
+    case DenseActivation::kSilu:
+      return b.op("aten.silu", {x});
+    case DenseActivation::kSigmoid:
+      return b.op("aten.sigmoid", {x});
   }
   return x;
 }
@@ -74,7 +86,8 @@ Result<SentenceGraph> build_sentence_graph(const ModelDirectory& directory, cons
                 directory.path().native(), *sentence.pooling.dimension, encoder.width);
   std::vector<ValueId> pooled;
   for (const PoolingMode mode : sentence.pooling.modes)
-    pooled.push_back(b.op("edge.segment_pool", {encoder.hidden, inputs.cu_seqlens}, {{"mode", pool_mode(mode)}}));
+    pooled.push_back(
+        b.op("edge.segment_pool", {encoder.hidden, inputs.cu_seqlens}, {{"mode", pool_mode(mode)}}));
   ValueId x = pooled.size() == 1 ? pooled[0] : b.op("aten.cat", pooled, {{"dim", int64_t{1}}});
   int64_t width = encoder.width * static_cast<int64_t>(pooled.size());
   for (size_t i = 0; i < sentence.dense.size(); ++i) {

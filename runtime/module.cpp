@@ -5,14 +5,16 @@
 
 namespace edge_infer {
 
-std::shared_ptr<const Entry> Module::find(std::span<const TensorView> inputs, const CallSettings& settings) const {
+std::shared_ptr<const Entry> Module::find(std::span<const TensorView> inputs,
+                                          const CallSettings& settings) const {
   const std::lock_guard lock(entries_mutex_);
   for (const auto& entry : entries_)
     if (!entry->guards.first_failure(inputs, settings)) return entry;
   return nullptr;
 }
 
-Result<std::shared_ptr<const Entry>> Module::pick(std::span<const TensorView> inputs, const CallSettings& settings) {
+Result<std::shared_ptr<const Entry>> Module::pick(std::span<const TensorView> inputs,
+                                                  const CallSettings& settings) {
   if (auto entry = find(inputs, settings)) return entry;
   const std::lock_guard building(build_mutex_);
   if (auto entry = find(inputs, settings)) return entry;  // built while this call waited

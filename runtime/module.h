@@ -1,6 +1,6 @@
-// Module: a model as the runtime sees it: entries (GuardSet -> Program) over shared weights. A call picks the first
-// entry whose guards hold, or asks the EntryBuilder for a new one. Thread-safe: calls run concurrently, each with a
-// context of its own from a pool.
+// Module: a model as the runtime sees it: entries (GuardSet -> Program) over shared weights. A call picks the
+// first entry whose guards hold, or asks the EntryBuilder for a new one. Thread-safe: calls run concurrently,
+// each with a context of its own from a pool.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ struct Entry {
 class EntryBuilder {
  public:
   virtual ~EntryBuilder() = default;
-  // The result's guards hold for `inputs` and `settings`. Errors: kInvalidArgument when no program could serve such
-  // inputs (the guard that fails is described). Called by one thread at a time.
+  // The result's guards hold for `inputs` and `settings`. Errors: kInvalidArgument when no program could
+  // serve such inputs (the guard that fails is described). Called by one thread at a time.
   virtual Result<std::shared_ptr<const Entry>> build(std::span<const TensorView> inputs,
                                                      const CallSettings& settings) = 0;
 };
@@ -37,8 +37,8 @@ class Module {
   // Blocks until an entry serves such inputs.
   Status prepare(std::span<const TensorView> inputs, const CallSettings& settings);
   // Runs with at most `max_workers` workers. Inputs and outputs are borrowed for the call.
-  Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, const CallSettings& settings,
-             int max_workers);
+  Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             const CallSettings& settings, int max_workers);
 
   std::vector<std::shared_ptr<const Entry>> entries() const;
   size_t peak_arena_bytes() const;

@@ -1,5 +1,5 @@
-// edge-infer bench: times of forward passes as a share of this machine's peak. The peak is sampled between the runs, and
-// both are the best of many, because a virtual machine loses time to its neighbours.
+// edge-infer bench: times of forward passes as a share of this machine's peak. The peak is sampled between
+// the runs, and both are the best of many, because a virtual machine loses time to its neighbours.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -44,7 +44,8 @@ double sample_peak(const LoadedKernel& kernel, int workers) {
     const KernelArgs args{buffers, nullptr};
     const auto start = Clock::now();
     kernel.function(&args, 0, kPeakRounds, 0, 1, nullptr);
-    rates[static_cast<size_t>(worker)] = static_cast<double>(kPeakRounds) * static_cast<double>(out[1]) / ms_since(start) / 1e6;
+    rates[static_cast<size_t>(worker)] =
+        static_cast<double>(kPeakRounds) * static_cast<double>(out[1]) / ms_since(start) / 1e6;
   };
   run_team(workers, body);
   return std::accumulate(rates.begin(), rates.end(), 0.0);
@@ -56,9 +57,11 @@ struct Row {
   double peak = 0;                       // GFLOP/s of all workers
 };
 
-Result<Row> measure(const ModelEmbedder& embedder, const BenchArguments& a, int64_t length, const LoadedKernel& peak) {
+Result<Row> measure(const ModelEmbedder& embedder, const BenchArguments& a, int64_t length,
+                    const LoadedKernel& peak) {
   std::vector<int32_t> ids(static_cast<size_t>(length));
-  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i * 7 % static_cast<size_t>(embedder.tokenizer().vocabulary_size()));
+  for (size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<int32_t>(i * 7 % static_cast<size_t>(embedder.tokenizer().vocabulary_size()));
   const std::vector<std::span<const int32_t>> texts(static_cast<size_t>(a.batch), ids);
   std::vector<float> out(texts.size() * static_cast<size_t>(embedder.dimensions()));
   Row row;
@@ -78,7 +81,8 @@ Result<Row> measure(const ModelEmbedder& embedder, const BenchArguments& a, int6
   return row;
 }
 
-nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, const Graph& graph, int64_t batch) {
+nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, const Graph& graph,
+                                int64_t batch) {
   const std::vector<int64_t> lengths(static_cast<size_t>(batch), row.length);
   const int64_t tokens = batch * row.length;
   const double gflops = graph_flops(graph, lengths) / row.best / 1e6;
@@ -105,18 +109,20 @@ Status bench(const BenchArguments& a) {
   EDGE_INFER_ASSIGN(const LoadedKernel peak, embedder->device().load_kernel("prebuilt:edge.fma_peak.f32"));
   EDGE_INFER_ASSIGN(const Graph graph, embedder->graph());
   if (!a.as_json)
-    fmt::print("{} | {} | {} threads | fallback fp32\n{:>7} {:>6} {:>9} {:>9} {:>9} {:>11} {:>9} {:>7} {:>9}\n", cpu_name(),
-               embedder->device().target().name, embedder->threads(), "length", "batch", "best ms", "median", "p99",
-               "tokens/s", "GFLOP/s", "% peak", "MB moved");
+    fmt::print(
+        "{} | {} | {} threads | fallback fp32\n{:>7} {:>6} {:>9} {:>9} {:>9} {:>11} {:>9} {:>7} {:>9}\n",
+        cpu_name(), embedder->device().target().name, embedder->threads(), "length", "batch", "best ms",
+        "median", "p99", "tokens/s", "GFLOP/s", "% peak", "MB moved");
   for (const int64_t length : a.lengths) {
     EDGE_INFER_ASSIGN(const Row row, measure(*embedder, a, length, peak));
     const nlohmann::ordered_json d = describe(row, *embedder, graph, a.batch);
     if (a.as_json)
       fmt::print("{}\n", d.dump());
     else
-      fmt::print("{:>7} {:>6} {:>9.3f} {:>9.3f} {:>9.3f} {:>11.0f} {:>9.1f} {:>7.1f} {:>9.1f}\n", length, a.batch, row.best,
-                 row.median, row.p99, d["tokens_per_s"].get<double>(), d["gflops"].get<double>(),
-                 d["percent_of_peak"].get<double>(), d["bytes_moved"].get<double>() / 1e6);
+      fmt::print("{:>7} {:>6} {:>9.3f} {:>9.3f} {:>9.3f} {:>11.0f} {:>9.1f} {:>7.1f} {:>9.1f}\n", length,
+                 a.batch, row.best, row.median, row.p99, d["tokens_per_s"].get<double>(),
+                 d["gflops"].get<double>(), d["percent_of_peak"].get<double>(),
+                 d["bytes_moved"].get<double>() / 1e6);
     std::fflush(stdout);
   }
   return {};
@@ -128,7 +134,9 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("bench", "time forward passes against this machine's peak");
   auto a = std::make_shared<BenchArguments>();
   add_model_options(*command, a->model, true);
-  command->add_option("--lengths", a->lengths, "tokens of a text, comma separated")->delimiter(',')->check(CLI::Range(1, 1 << 20));
+  command->add_option("--lengths", a->lengths, "tokens of a text, comma separated")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
   command->add_option("--batch", a->batch, "texts of a call")->check(CLI::Range(1, 4096));
   command->add_option("--seconds", a->seconds, "time for each length")->check(CLI::Range(0.01, 3600.0));
   command->add_flag("--json", a->as_json, "one JSON object a length");

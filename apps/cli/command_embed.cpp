@@ -33,7 +33,8 @@ void print_json(std::span<const float> vector, fmt::memory_buffer& out) {
 
 // NumPy's format 1.0: magic, version, length of the header, header padded to 64 bytes.
 std::string npy_header(size_t rows, int64_t columns) {
-  std::string dict = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+  std::string dict =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
   dict.append(63 - (10 + dict.size()) % 64, ' ');
   dict += '\n';
   std::string header("\x93NUMPY\x01\x00", 8);
@@ -43,19 +44,22 @@ std::string npy_header(size_t rows, int64_t columns) {
 }
 
 Status write_stdout(const void* data, size_t bytes) {
-  if (std::fwrite(data, 1, bytes, stdout) != bytes) return fail(ErrorCode::kIoError, "cannot write to standard output");
+  if (std::fwrite(data, 1, bytes, stdout) != bytes)
+    return fail(ErrorCode::kIoError, "cannot write to standard output");
   return {};
 }
 
 void warn_truncated(std::span<const Encoding> encodings, size_t first, int64_t max_length) {
   for (size_t i = 0; i < encodings.size(); ++i)
     if (encodings[i].truncated)
-      fmt::print(stderr, "edge-infer: text {} was cut to {} of its {} tokens\n", first + i, max_length, encodings[i].tokens);
+      fmt::print(stderr, "edge-infer: text {} was cut to {} of its {} tokens\n", first + i, max_length,
+                 encodings[i].tokens);
 }
 
 Status embed(const EmbedArguments& a) {
   EDGE_INFER_ASSIGN(const std::vector<std::string> texts, read_texts(a.texts));
-  EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder, Embedder::open(a.model.model, a.model.embedder));
+  EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder,
+                    Embedder::open(a.model.model, a.model.embedder));
   EDGE_INFER_ASSIGN(const std::string prompt, embedder->prompt(a.prompt_name));
   const auto width = static_cast<size_t>(embedder->dimensions());
   if (a.format == "npy") {

@@ -57,11 +57,14 @@ ordered_json describe(const ModelEmbedder& e, const std::string& model) {
 }
 
 void print_text(const ordered_json& d) {
-  const auto text = [](const ordered_json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); };
+  const auto text = [](const ordered_json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
   for (const auto& [key, value] : d.items())
     if (key != "entries") fmt::print("{}: {}\n", key, text(value));
   for (const ordered_json& entry : d["entries"]) {
-    fmt::print("\nentry {} (class {}): {}\n", text(entry["program"]), text(entry["class"]), text(entry["kind"]));
+    fmt::print("\nentry {} (class {}): {}\n", text(entry["program"]), text(entry["class"]),
+               text(entry["kind"]));
     fmt::print("  serves calls for which\n");
     for (const ordered_json& guard : entry["guards"])
       fmt::print("    {}  ({})\n", text(guard["guard"]), text(guard["origin"]));
@@ -76,7 +79,8 @@ void print_text(const ordered_json& d) {
 
 Status explain(const ModelOptions& options, bool as_json) {
   EDGE_INFER_ASSIGN(const std::filesystem::path dir, resolve_model(options.model));
-  EDGE_INFER_ASSIGN(const std::unique_ptr<ModelEmbedder> embedder, ModelEmbedder::open(dir, options.embedder));
+  EDGE_INFER_ASSIGN(const std::unique_ptr<ModelEmbedder> embedder,
+                    ModelEmbedder::open(dir, options.embedder));
   // One real call, so that the arena's peak is that of a text.
   const std::string text = "explain";
   EDGE_INFER_RETURN_IF_ERROR(embedder->embed(std::span(&text, 1), "", nullptr));

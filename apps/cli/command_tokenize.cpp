@@ -27,7 +27,8 @@ Status tokenize(const TokenizeArguments& a) {
   TokenizerOptions options;
   options.cache_dir = default_cache_dir();
   options.force_lower_case = directory.sentence().do_lower_case;
-  EDGE_INFER_ASSIGN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::load(directory.transformer_dir(), options));
+  EDGE_INFER_ASSIGN(const std::unique_ptr<Tokenizer> tokenizer,
+                    Tokenizer::load(directory.transformer_dir(), options));
   const int64_t limit = a.no_truncate ? 0 : a.max_length > 0 ? a.max_length : directory.max_seq_length();
   fmt::memory_buffer out;
   Encoding encoding;
@@ -36,7 +37,8 @@ Status tokenize(const TokenizeArguments& a) {
     fmt::format_to(std::back_inserter(out), "{{\"ids\":[");
     for (size_t i = 0; i < encoding.ids.size(); ++i)
       fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "" : ",", encoding.ids[i]);
-    fmt::format_to(std::back_inserter(out), "],\"truncated\":{},\"tokens\":{}}}\n", encoding.truncated, encoding.tokens);
+    fmt::format_to(std::back_inserter(out), "],\"truncated\":{},\"tokens\":{}}}\n", encoding.truncated,
+                   encoding.tokens);
   }
   if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0)
     return fail(ErrorCode::kIoError, "cannot write to standard output");
@@ -50,7 +52,8 @@ void add_tokenize_command(CLI::App& app, int& exit_code) {
   auto a = std::make_shared<TokenizeArguments>();
   command->add_option("--model", a->model, "model directory, or the name of a pulled model")->required();
   command->add_flag("--no-truncate", a->no_truncate, "print all ids");
-  command->add_option("--max-length", a->max_length, "tokens of a text, special ones included")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--max-length", a->max_length, "tokens of a text, special ones included")
+      ->check(CLI::Range(1, 1 << 20));
   add_text_options(*command, a->texts);
   command->callback([a, &exit_code] {
     if (a->texts.input.empty() && a->texts.texts.empty()) {

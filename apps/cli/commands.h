@@ -1,6 +1,6 @@
-// The subcommands of edge-infer, one file each: command_<name>.cpp. Each adds itself to the parser; when it is chosen,
-// its callback runs after parsing and sets `exit_code`: 0 ok, 1 failed, 2 wrong usage. Results go to standard output,
-// everything else to standard error.
+// The subcommands of edge-infer, one file each: command_<name>.cpp. Each adds itself to the parser; when it
+// is chosen, its callback runs after parsing and sets `exit_code`: 0 ok, 1 failed, 2 wrong usage. Results go
+// to standard output, everything else to standard error.
 #pragma once
 
 namespace CLI {

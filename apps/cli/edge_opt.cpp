@@ -20,7 +20,7 @@
 namespace edge_infer {
 namespace {
 
-constexpr size_t kMaxText = size_t{64} << 20;
+constexpr size_t kMaxText = size_t{16} << 20;
 
 struct Options {
   std::string file, target, emit, run, in, out;

@@ -8,7 +8,9 @@
 namespace edge_infer {
 namespace {
 
-std::string_view or_best(std::string_view target) { return target.empty() ? "cpu" : target; }
+std::string_view or_best(std::string_view target) {
+  return target.empty() ? "cpu" : target;
+}
 
 }  // namespace
 

@@ -12,12 +12,13 @@ namespace {
 Result<std::string> text_member(const std::string& line, const std::string& file, size_t number) {
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object() || !object.contains("text") || !object["text"].is_string())
-    return fail(ErrorCode::kCorruption, "\"{}\" line {}: expected a JSON object with a string member \"text\"", file,
-                number);
+    return fail(ErrorCode::kCorruption,
+                "\"{}\" line {}: expected a JSON object with a string member \"text\"", file, number);
   return object["text"].get<std::string>();
 }
 
-Status read_lines(std::istream& in, const std::string& file, bool json_lines, std::vector<std::string>& texts) {
+Status read_lines(std::istream& in, const std::string& file, bool json_lines,
+                  std::vector<std::string>& texts) {
   std::string line;
   for (size_t number = 1; std::getline(in, line); ++number) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -38,7 +39,8 @@ Status read_lines(std::istream& in, const std::string& file, bool json_lines, st
 void add_model_options(CLI::App& command, ModelOptions& options, bool with_precision) {
   command.add_option("--model", options.model, "model directory, or the name of a pulled model")->required();
   command.add_option("--device", options.embedder.device, "auto | cpu")->default_str("auto");
-  command.add_option("--threads", options.embedder.threads, "at most so many workers")->check(CLI::Range(1, 1024));
+  command.add_option("--threads", options.embedder.threads, "at most so many workers")
+      ->check(CLI::Range(1, 1024));
   if (!with_precision) return;
   command.add_option("--precision", options.embedder.precision, "fp32 | bf16 | auto")
       ->check(CLI::IsMember({"fp32", "bf16", "auto"}));
@@ -47,7 +49,8 @@ void add_model_options(CLI::App& command, ModelOptions& options, bool with_preci
 }
 
 void add_text_options(CLI::App& command, TextOptions& options) {
-  command.add_option("--input", options.input, "file of texts, one a line (.jsonl: member \"text\"); - is standard input");
+  command.add_option("--input", options.input,
+                     "file of texts, one a line (.jsonl: member \"text\"); - is standard input");
   command.add_option("TEXT", options.texts, "texts");
 }
 

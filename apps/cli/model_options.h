@@ -27,8 +27,8 @@ struct TextOptions {
 };
 void add_text_options(CLI::App& command, TextOptions& options);
 
-// The texts in order: those of --input (one a line; of a .jsonl file the member "text" of each line), then TEXT....
-// Errors: kInvalidArgument when there is neither; kNotFound, kCorruption with the line's number.
+// The texts in order: those of --input (one a line; of a .jsonl file the member "text" of each line), then
+// TEXT.... Errors: kInvalidArgument when there is neither; kNotFound, kCorruption with the line's number.
 Result<std::vector<std::string>> read_texts(const TextOptions& options);
 
 }  // namespace edge_infer

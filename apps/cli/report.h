@@ -7,8 +7,8 @@
 
 namespace edge_infer {
 
-// Prints "edge-infer: message" on standard error; returns the exit code: 2 for a wrong argument of the command line,
-// 1 otherwise.
+// Prints "edge-infer: message" on standard error; returns the exit code: 2 for a wrong argument of the
+// command line, 1 otherwise.
 int report_error(const Error& error);
 int report_usage(const std::string& message);
 

@@ -41,8 +41,8 @@ struct SpawnSetup {
   }
 };
 
-// Starts the program with `input` as 0 and `output` as 1; everything else is closed. Its own process group, so that a
-// Ctrl-C at the terminal reaches the host alone.
+// Starts the program with `input` as 0 and `output` as 1; everything else is closed. Its own process group,
+// so that a Ctrl-C at the terminal reaches the host alone.
 Result<pid_t> start(const ChildRun& run, int output) {
   SpawnSetup setup;
   ::posix_spawn_file_actions_adddup2(&setup.actions, run.input, 0);
@@ -68,10 +68,11 @@ Result<pid_t> start(const ChildRun& run, int output) {
   // A zone by rule: the C library then reads no zone file.
   std::array<char*, 2> environment = {const_cast<char*>("TZ=UTC0"), nullptr};
   pid_t pid = 0;
-  const int error = ::posix_spawn(&pid, run.program.c_str(), &setup.actions, &setup.attributes, arguments.data(),
-                                  environment.data());
+  const int error = ::posix_spawn(&pid, run.program.c_str(), &setup.actions, &setup.attributes,
+                                  arguments.data(), environment.data());
   if (error != 0)
-    return fail(ErrorCode::kInternal, "cannot start the document reader \"{}\": {}", run.program.native(), std::strerror(error));
+    return fail(ErrorCode::kInternal, "cannot start the document reader \"{}\": {}", run.program.native(),
+                std::strerror(error));
   return pid;
 }
 
@@ -108,14 +109,17 @@ void collect(int pipe, const ChildRun& run, Clock::time_point deadline, ChildOut
 Result<ChildOutcome> run_child(const ChildRun& run) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    return fail(ErrorCode::kResourceExhausted, "cannot make a pipe for the document reader: {}", std::strerror(errno));
+    return fail(ErrorCode::kResourceExhausted, "cannot make a pipe for the document reader: {}",
+                std::strerror(errno));
   const Descriptor from{ends[0]};
   Descriptor to{ends[1]};
   if (to.fd < 3) {
-    // In a host that closed its standard descriptors the pipe may be one of those that the child's are put on.
+    // In a host that closed its standard descriptors the pipe may be one of those that the child's are put
+    // on.
     const int moved = ::fcntl(to.fd, F_DUPFD_CLOEXEC, 3);
     if (moved < 0)
-      return fail(ErrorCode::kResourceExhausted, "cannot make a pipe for the document reader: {}", std::strerror(errno));
+      return fail(ErrorCode::kResourceExhausted, "cannot make a pipe for the document reader: {}",
+                  std::strerror(errno));
     to.reset();
     to.fd = moved;
   }

@@ -1,5 +1,6 @@
-// Runs a helper program on one open descriptor and collects what it writes, within limits. Safe in a host process:
-// posix_spawn only (no fork), no signal handlers, no inherited descriptors, environment or process group.
+// Runs a helper program on one open descriptor and collects what it writes, within limits. Safe in a host
+// process: posix_spawn only (no fork), no signal handlers, no inherited descriptors, environment or process
+// group.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,14 @@ struct ChildRun {
 
 struct ChildOutcome {
   std::string output;
-  // How it ended: exit status, or the signal that killed it (0: none). Unknown (status 0, signal 0) where the host
-  // process reaps its children by itself.
+  // How it ended: exit status, or the signal that killed it (0: none). Unknown (status 0, signal 0) where the
+  // host process reaps its children by itself.
   int status = 0, signal = 0;
   bool timed_out = false, too_much_output = false;
 };
 
-// Blocks until the child is gone: it never outlives the call. Errors: kInternal when the program cannot be started.
+// Blocks until the child is gone: it never outlives the call. Errors: kInternal when the program cannot be
+// started.
 Result<ChildOutcome> run_child(const ChildRun& run);
 
 }  // namespace edge_infer

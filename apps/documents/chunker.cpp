@@ -45,7 +45,8 @@ class Chunker {
   // --- sections ---
 
   void add_heading(const Block& block) {
-    const bool only_headings = std::all_of(open_.begin(), open_.end(), [](const Unit& u) { return u.is(Block::Kind::kHeading); });
+    const bool only_headings =
+        std::all_of(open_.begin(), open_.end(), [](const Unit& u) { return u.is(Block::Kind::kHeading); });
     if (!only_headings && (block.level <= 2 || open_tokens_ * 2 >= budget())) flush(false);
     table_header_ = nullptr;
     const auto level = static_cast<size_t>(block.level);
@@ -55,8 +56,8 @@ class Chunker {
     for (const Piece& piece : pieces) add({&block, piece, false});
   }
 
-  // The path of headings, outermost first, down to but without `until` (null: all), bounded to a quarter of the room:
-  // outer headings are left out first, then words of the last one.
+  // The path of headings, outermost first, down to but without `until` (null: all), bounded to a quarter of
+  // the room: outer headings are left out first, then words of the last one.
   std::string path_text(const Block* until) {
     std::vector<std::string_view> names;
     for (const Block* heading : path_) {
@@ -88,7 +89,8 @@ class Chunker {
     int64_t total = 0;
     for (const Piece& piece : pieces) total += piece.tokens;
     // A block that fits the next chunk as a whole is not cut for the rest of this one.
-    if (open_tokens_ + total > budget() && open_tokens_ * 10 >= budget() * 6 && total <= room_ * 3 / 4) flush(true);
+    if (open_tokens_ + total > budget() && open_tokens_ * 10 >= budget() * 6 && total <= room_ * 3 / 4)
+      flush(true);
     for (const Piece& piece : pieces) add({&block, piece, false});
     if (row && block.header) table_header_ = &block;
   }
@@ -153,14 +155,16 @@ class Chunker {
       if (table_header_ == nullptr) return repeated;
       const int64_t tokens = cutter_.count(table_header_->text);
       const auto size = static_cast<int64_t>(table_header_->text.size());
-      if (tokens * 3 < room_ && size < 32 * room_) repeated.push_back({table_header_, {0, size, tokens}, true});
+      if (tokens * 3 < room_ && size < 32 * room_)
+        repeated.push_back({table_header_, {0, size, tokens}, true});
       return repeated;
     }
     int64_t tokens = 0;
     for (size_t i = units.size(); i-- > 0;) {
       const Unit& unit = units[i];
       tokens += unit.piece.tokens;
-      const bool sentence = unit.is(Block::Kind::kParagraph) || unit.is(Block::Kind::kListItem) || unit.is(Block::Kind::kCode);
+      const bool sentence =
+          unit.is(Block::Kind::kParagraph) || unit.is(Block::Kind::kListItem) || unit.is(Block::Kind::kCode);
       if (!sentence || tokens > options_.overlap_tokens || tokens * 2 > room_) break;
       repeated.insert(repeated.begin(), unit);
       repeated.front().repeated = true;
@@ -170,8 +174,8 @@ class Chunker {
 
   // --- output ---
 
-  // Makes chunks of the open units: one, unless the tokenizer counts more in the joined text than in its pieces.
-  // Returns the units of the last one.
+  // Makes chunks of the open units: one, unless the tokenizer counts more in the joined text than in its
+  // pieces. Returns the units of the last one.
   std::vector<Unit> emit() {
     std::deque<Unit> rest(open_.begin(), open_.end());
     std::vector<Unit> units;
@@ -202,7 +206,8 @@ class Chunker {
         middle = i;
         break;
       }
-    while (middle < unit.piece.end && (at(middle) & 0xc0) == 0x80) ++middle;
+    // The start of a character; in bytes that are no text, the middle itself.
+    for (int i = 0; i < 3 && middle > unit.piece.begin + 1 && (at(middle) & 0xc0) == 0x80; ++i) --middle;
     Unit second = unit;
     second.piece.begin = middle;
     unit.piece.end = middle;
@@ -211,8 +216,9 @@ class Chunker {
   }
 
   static std::string_view separator(const Unit& before, const Unit& unit) {
-    const bool close = before.block->kind == unit.block->kind &&
-                       (unit.is(Block::Kind::kListItem) || unit.is(Block::Kind::kTableRow) || unit.is(Block::Kind::kCode));
+    const bool close =
+        before.block->kind == unit.block->kind &&
+        (unit.is(Block::Kind::kListItem) || unit.is(Block::Kind::kTableRow) || unit.is(Block::Kind::kCode));
     return close ? "\n" : "\n\n";
   }
 
@@ -245,7 +251,8 @@ class Chunker {
       tokenizer_.encode(options_.prompt + chunk.embedded, 0, encoding_);
     }
     chunk.tokens = encoding_.tokens;
-    const bool smallest = units.size() == 1 && prefix_.empty() && units[0].piece.end - units[0].piece.begin <= 4;
+    const bool smallest =
+        units.size() == 1 && prefix_.empty() && units[0].piece.end - units[0].piece.begin <= 4;
     if (chunk.tokens > most_ && !smallest) return false;
     chunk.heading = named_ ? heading_ : path_text(nullptr);
     place(units, chunk);
@@ -284,7 +291,8 @@ class Chunker {
 
 }  // namespace
 
-std::vector<Chunk> chunk_document(const Document& document, const Tokenizer& tokenizer, const ChunkOptions& options) {
+std::vector<Chunk> chunk_document(const Document& document, const Tokenizer& tokenizer,
+                                  const ChunkOptions& options) {
   return Chunker(document, tokenizer, options).run();
 }
 

@@ -10,8 +10,12 @@ namespace {
 // Text goes to the tokenizer in windows of about this size, so that its spans stay small.
 constexpr size_t kWindow = size_t{1} << 16;
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t'; }
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t';
+}
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
 
 // Where to cut near `at`, which is no space, so that no character is torn: at or before it, but after `from`.
 int64_t character_start(std::string_view text, int64_t from, int64_t at) {
@@ -27,25 +31,31 @@ int64_t PieceCutter::count(std::string_view text) {
   return static_cast<int64_t>(spans_.size());
 }
 
-void PieceCutter::cut_sentence(std::string_view text, ByteRange sentence, size_t first_token, size_t last_token,
-                               int64_t max_tokens, int64_t part_tokens) {
+void PieceCutter::cut_sentence(std::string_view text, ByteRange sentence, size_t first_token,
+                               size_t last_token, int64_t max_tokens, int64_t part_tokens) {
   const auto all = static_cast<int64_t>(last_token - first_token);
   if (all <= max_tokens && sentence.end - sentence.start <= 32 * max_tokens) {
-    pieces_.push_back({sentence.start, sentence.end, all});
+    pieces_.push_back({sentence.start, sentence.end, std::max<int64_t>(all, 1)});
     return;
   }
   const int64_t max_bytes = 32 * part_tokens;
-  const auto fits = [&](int64_t tokens, int64_t bytes) { return tokens <= part_tokens && bytes <= max_bytes; };
+  const auto fits = [&](int64_t tokens, int64_t bytes) {
+    return tokens <= part_tokens && bytes <= max_bytes;
+  };
   const auto byte = [&](int64_t at) { return text[static_cast<size_t>(at)]; };
   size_t token = first_token;
   for (int64_t begin = sentence.start; begin < sentence.end;) {
-    // Tokens that fit, then the best place to cut: after a line in the second half, after a word, or anywhere.
+    // Tokens that fit, then the best place to cut: after a line in the second half, after a word, or
+    // anywhere. (a token may reach beyond a sentence that ends within a word).
     size_t next = token;
-    while (next < last_token && fits(static_cast<int64_t>(next - token) + 1, spans_[next].end - begin)) ++next;
+    while (next < last_token &&
+           fits(static_cast<int64_t>(next - token) + 1, std::min(spans_[next].end, sentence.end) - begin))
+      ++next;
     int64_t end = sentence.end;
     if (next < last_token) {
       const int64_t limit = std::max(begin + 1, next > token ? spans_[next].begin : begin + max_bytes);
-      end = character_start(text, begin, std::min({limit, begin + max_bytes, sentence.end - 1}));
+      end = std::max(begin + 1,
+                     character_start(text, begin, std::min({limit, begin + max_bytes, sentence.end - 1})));
       int64_t line = -1, word = -1;
       for (int64_t at = end - 1; at > begin + (end - begin) / 4; --at) {
         if (byte(at) == '\n' && line < 0 && at > begin + (end - begin) / 2) line = at + 1;
@@ -80,12 +90,15 @@ const std::vector<Piece>& PieceCutter::cut(const Block& block, int64_t max_token
     // A window of whole sentences; a sentence beyond the window is cut at spaces into windows of its own.
     const auto from = static_cast<size_t>(sentences_[i].start);
     size_t last = i;
-    while (last + 1 < sentences_.size() && static_cast<size_t>(sentences_[last + 1].end) - from <= kWindow) ++last;
+    while (last + 1 < sentences_.size() && static_cast<size_t>(sentences_[last + 1].end) - from <= kWindow)
+      ++last;
     auto to = static_cast<size_t>(sentences_[last].end);
     if (to - from > 2 * kWindow) {
       size_t cut = from + kWindow;
       while (cut > from + kWindow / 2 && !is_space(text[cut])) --cut;
-      if (!is_space(text[cut])) cut = static_cast<size_t>(character_start(text, static_cast<int64_t>(from), static_cast<int64_t>(from + kWindow)));
+      if (!is_space(text[cut]))
+        cut = static_cast<size_t>(
+            character_start(text, static_cast<int64_t>(from), static_cast<int64_t>(from + kWindow)));
       to = cut;
     }
     tokenizer_.encode_spans(text.substr(from, to - from), spans_);

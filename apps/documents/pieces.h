@@ -18,16 +18,16 @@ class PieceCutter {
  public:
   explicit PieceCutter(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  // Sentences (lines of code) of at most max_tokens tokens and 32 * max_tokens bytes. Longer ones are cut into pieces of
-  // part_tokens: at line ends, else words, else tokens. Linear in the text.
+  // Sentences (lines of code) of at most max_tokens tokens and 32 * max_tokens bytes. Longer ones are cut
+  // into pieces of part_tokens: at line ends, else words, else tokens. Linear in the text.
   const std::vector<Piece>& cut(const Block& block, int64_t max_tokens, int64_t part_tokens);
 
   // Tokens of `text` without special ones.
   int64_t count(std::string_view text);
 
  private:
-  void cut_sentence(std::string_view text, ByteRange sentence, size_t first_token, size_t last_token, int64_t max_tokens,
-                    int64_t part_tokens);
+  void cut_sentence(std::string_view text, ByteRange sentence, size_t first_token, size_t last_token,
+                    int64_t max_tokens, int64_t part_tokens);
 
   const Tokenizer& tokenizer_;
   std::vector<TokenSpan> spans_;

@@ -7,7 +7,8 @@ namespace edge_infer {
 namespace {
 
 constexpr std::string_view kMagic = "EIR1", kEnd = "END.";
-constexpr std::array<std::string_view, 7> kFormats = {"text", "markdown", "html", "pdf", "docx", "odt", "epub"};
+constexpr std::array<std::string_view, 7> kFormats = {"text", "markdown", "html", "pdf",
+                                                      "docx", "odt",      "epub"};
 constexpr uint64_t kMaxTitle = 1 << 16;
 
 void put_number(std::string& out, uint64_t value) {
@@ -129,7 +130,8 @@ void get_document(Cursor& in, Document& document, const ReadLimits& limits, int6
   const int64_t end = has_extracted_offsets(document.format) ? 3 * limits.text_bytes : source_bytes;
   for (int64_t i = 0; i < count && in.problem() == nullptr; ++i) {
     Block block;
-    block.kind = static_cast<Block::Kind>(in.byte(static_cast<uint8_t>(Block::Kind::kCode), "an unknown kind"));
+    block.kind =
+        static_cast<Block::Kind>(in.byte(static_cast<uint8_t>(Block::Kind::kCode), "an unknown kind"));
     block.level = in.byte(6, "a wrong level");
     if ((block.kind == Block::Kind::kHeading) != (block.level > 0)) return in.wrong("a wrong level");
     block.header = in.byte(1, "a wrong flag") != 0;
@@ -164,8 +166,8 @@ size_t valid_utf8_prefix(std::string_view text) {
       i += 1;
     } else if (s[i] >= 0xc2 && s[i] <= 0xdf && tail(i + 1)) {
       i += 2;
-    } else if (s[i] >= 0xe0 && s[i] <= 0xef && tail(i + 1) && tail(i + 2) && !(s[i] == 0xe0 && s[i + 1] < 0xa0) &&
-               !(s[i] == 0xed && s[i + 1] > 0x9f)) {
+    } else if (s[i] >= 0xe0 && s[i] <= 0xef && tail(i + 1) && tail(i + 2) &&
+               !(s[i] == 0xe0 && s[i + 1] < 0xa0) && !(s[i] == 0xed && s[i + 1] > 0x9f)) {
       i += 3;
     } else if (s[i] >= 0xf0 && s[i] <= 0xf4 && tail(i + 1) && tail(i + 2) && tail(i + 3) &&
                !(s[i] == 0xf0 && s[i + 1] < 0x90) && !(s[i] == 0xf4 && s[i + 1] > 0x8f)) {
@@ -204,7 +206,8 @@ Result<ReaderAnswer> decode_answer(std::string_view bytes, const ReadLimits& lim
   ReaderAnswer answer{(flags & 1) != 0, (flags & 2) != 0, Document{}};
   if (in.byte(1, "an unknown answer") == 1) {
     Error error;
-    error.code = static_cast<ErrorCode>(in.byte(static_cast<uint8_t>(ErrorCode::kInternal), "an unknown error code"));
+    error.code =
+        static_cast<ErrorCode>(in.byte(static_cast<uint8_t>(ErrorCode::kInternal), "an unknown error code"));
     error.message = in.text(kMaxTitle, "a long message");
     answer.document = std::unexpected(std::move(error));
   } else {
@@ -213,7 +216,8 @@ Result<ReaderAnswer> decode_answer(std::string_view bytes, const ReadLimits& lim
   }
   in.expect(kEnd);
   if (in.problem() == nullptr && in.left() != 0) in.wrong("bytes after the end");
-  if (in.problem() != nullptr) return fail(ErrorCode::kCorruption, "the reader's answer has {}", in.problem());
+  if (in.problem() != nullptr)
+    return fail(ErrorCode::kCorruption, "the reader's answer has {}", in.problem());
   return answer;
 }
 

@@ -1,5 +1,6 @@
-// What edge-infer-read writes to its pipe, once: a document or an error, in a framed binary form. The parent does not
-// trust the child (it has parsed hostile bytes), so decoding checks every length, offset, enumeration and character.
+// What edge-infer-read writes to its pipe, once: a document or an error, in a framed binary form. The parent
+// does not trust the child (it has parsed hostile bytes), so decoding checks every length, offset,
+// enumeration and character.
 //
 //   answer   = "EIR1" flags:byte kind:byte body "END."
 //   flags    = 1: seccomp was on, 2: Landlock was on
@@ -25,15 +26,15 @@ struct ReaderAnswer {
 
 std::string encode_answer(const ReaderAnswer& answer);
 
-// Errors (in the outer Result): kCorruption for bytes that no right child writes. `source_bytes` is the size of the
-// file; offsets of formats with extracted text are checked against that text instead.
+// Errors (in the outer Result): kCorruption for bytes that no right child writes. `source_bytes` is the size
+// of the file; offsets of formats with extracted text are checked against that text instead.
 Result<ReaderAnswer> decode_answer(std::string_view bytes, const ReadLimits& limits, int64_t source_bytes);
 
 // Whether block offsets count bytes of the extracted text instead of the file.
 bool has_extracted_offsets(std::string_view format);
 
-// Strict UTF-8: no overlong forms, surrogates, or code points past U+10FFFF. Returns the first offset that is wrong,
-// or text.size().
+// Strict UTF-8: no overlong forms, surrogates, or code points past U+10FFFF. Returns the first offset that is
+// wrong, or text.size().
 size_t valid_utf8_prefix(std::string_view text);
 
 }  // namespace edge_infer

@@ -1,8 +1,7 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <signal.h>
 
 #include <atomic>
 #include <cerrno>
@@ -37,7 +36,8 @@ Result<fs::path> reader_program() {
   const fs::path own = own_folder();
   for (const fs::path& path : {own / "edge-infer-read", own.parent_path() / "bin" / "edge-infer-read"})
     if (is_file(path)) return path;
-  return fail(ErrorCode::kInternal, "the document reader edge-infer-read is missing: expected in \"{}\"", own.native());
+  return fail(ErrorCode::kInternal, "the document reader edge-infer-read is missing: expected in \"{}\"",
+              own.native());
 }
 
 std::string pdfium_path() {
@@ -63,15 +63,22 @@ std::string ending_of(const std::string& name) {
 std::unexpected<Error> death(const ChildOutcome& outcome, const ReadLimits& limits) {
   if (outcome.timed_out || outcome.signal == SIGXCPU)
     return fail(ErrorCode::kResourceExhausted, "reading took longer than {} ms", limits.time_ms);
-  if (outcome.too_much_output) return fail(ErrorCode::kResourceExhausted, "more than {} bytes of text", limits.text_bytes);
+  if (outcome.too_much_output)
+    return fail(ErrorCode::kResourceExhausted, "more than {} bytes of text", limits.text_bytes);
   switch (outcome.signal) {
-    case 0: return fail(ErrorCode::kInternal, "the document reader ended without an answer (status {})", outcome.status);
+    case 0:
+      return fail(ErrorCode::kInternal, "the document reader ended without an answer (status {})",
+                  outcome.status);
     case SIGSYS:
-      return fail(ErrorCode::kCorruption, "the document reader was stopped: it aborted or tried what its sandbox forbids");
-    case SIGKILL: return fail(ErrorCode::kResourceExhausted, "the document reader was killed (out of memory?)");
-    case SIGBUS: return fail(ErrorCode::kIoError, "the file could not be read to its end (did it change?)");
+      return fail(ErrorCode::kCorruption,
+                  "the document reader was stopped: it aborted or tried what its sandbox forbids");
+    case SIGKILL:
+      return fail(ErrorCode::kResourceExhausted, "the document reader was killed (out of memory?)");
+    case SIGBUS:
+      return fail(ErrorCode::kIoError, "the file could not be read to its end (did it change?)");
     default:
-      return fail(ErrorCode::kCorruption, "the document reader crashed on this file ({})", ::strsignal(outcome.signal));
+      return fail(ErrorCode::kCorruption, "the document reader crashed on this file ({})",
+                  ::strsignal(outcome.signal));
   }
 }
 
@@ -90,10 +97,12 @@ void note_sandbox(const ReaderAnswer& answer) {
 
 Result<Document> read_open_document(int descriptor, const std::string& name, const ReadLimits& limits) {
   struct stat st{};
-  if (::fstat(descriptor, &st) != 0) return fail(ErrorCode::kIoError, "cannot inspect the file: {}", std::strerror(errno));
+  if (::fstat(descriptor, &st) != 0)
+    return fail(ErrorCode::kIoError, "cannot inspect the file: {}", std::strerror(errno));
   if (!S_ISREG(st.st_mode)) return fail(ErrorCode::kInvalidArgument, "not a regular file");
   if (st.st_size > limits.file_bytes)
-    return fail(ErrorCode::kResourceExhausted, "the file has {} bytes, more than {}", st.st_size, limits.file_bytes);
+    return fail(ErrorCode::kResourceExhausted, "the file has {} bytes, more than {}", st.st_size,
+                limits.file_bytes);
   ChildRun run;
   EDGE_INFER_ASSIGN(run.program, reader_program());
   run.arguments = {ending_of(name), std::to_string(limits.text_bytes), std::to_string(limits.memory_bytes),
@@ -105,7 +114,8 @@ Result<Document> read_open_document(int descriptor, const std::string& name, con
   // A whole answer counts even when the child then died; half an answer never does.
   Result<ReaderAnswer> answer = decode_answer(outcome.output, limits, st.st_size);
   if (!answer) {
-    const bool died = outcome.signal != 0 || outcome.timed_out || outcome.too_much_output || outcome.output.empty();
+    const bool died =
+        outcome.signal != 0 || outcome.timed_out || outcome.too_much_output || outcome.output.empty();
     if (died) return death(outcome, limits);
     return std::unexpected(answer.error());
   }

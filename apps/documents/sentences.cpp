@@ -8,19 +8,28 @@ namespace edge_infer {
 namespace {
 
 constexpr std::array<std::string_view, 52> kAbbreviations = {
-    "al",  "approx", "apr", "aug", "bzgl", "bzw", "ca",   "cf",  "co",  "corp", "dec", "dr",  "ed",
-    "eq",  "evtl",   "feb", "fig", "ggf",  "inc", "incl", "jan", "jr",  "jul",  "jun", "ltd", "max",
+    "al",  "approx", "apr", "aug", "bzgl", "bzw", "ca",   "cf",  "co",  "corp", "dec",  "dr",   "ed",
+    "eq",  "evtl",   "feb", "fig", "ggf",  "inc", "incl", "jan", "jr",  "jul",  "jun",  "ltd",  "max",
     "min", "mr",     "mrs", "ms",  "no",   "nov", "nr",   "oct", "op",  "pp",   "prof", "resp", "sec",
-    "sep", "sept",   "sog", "sr",  "st",   "str", "tab",  "tel", "vgl", "vol",  "vs",  "abb", "usf"};
+    "sep", "sept",   "sog", "sr",  "st",   "str", "tab",  "tel", "vgl", "vol",  "vs",   "abb",  "usf"};
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_alpha(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t';
+}
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool is_alpha(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 // Quotes and brackets that may stand between a full stop and the space: their size in bytes, or 0.
 size_t closer(std::string_view text, size_t at) {
-  for (const std::string_view c : {"\"", "'", ")", "]", "\xe2\x80\x9d", "\xe2\x80\x99", "\xe2\x80\x9c", "\xc2\xbb"})
+  for (const std::string_view c :
+       {"\"", "'", ")", "]", "\xe2\x80\x9d", "\xe2\x80\x99", "\xe2\x80\x9c", "\xc2\xbb"})
     if (text.substr(at).starts_with(c)) return c.size();
   return 0;
 }
@@ -31,7 +40,8 @@ bool is_abbreviation(std::string_view text, size_t stop) {
   const std::string_view word = text.substr(from, stop - from);
   if (word.size() == 1) return true;  // initials, "e.g.", "z.B."
   std::string low(word);
-  std::transform(low.begin(), low.end(), low.begin(), [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
   return std::find(kAbbreviations.begin(), kAbbreviations.end(), low) != kAbbreviations.end();
 }
 
@@ -48,7 +58,8 @@ bool starts_item(std::string_view text, size_t at) {
     if (text.substr(at).starts_with(mark)) return true;
   size_t digits = at;
   while (digits < text.size() && digits - at < 3 && is_digit(text[digits])) ++digits;
-  return digits > at && digits + 1 < text.size() && (text[digits] == '.' || text[digits] == ')') && text[digits + 1] == ' ';
+  return digits > at && digits + 1 < text.size() && (text[digits] == '.' || text[digits] == ')') &&
+         text[digits + 1] == ' ';
 }
 
 // The end of the sentence that `at` stands in the last characters of, or 0 when it goes on.

@@ -42,7 +42,8 @@ struct IndexStore::Statements {
     const std::pair<Statement*, std::string_view> all[] = {
         {&s->find_file,
          "SELECT id, device, inode, size, mtime_ns, ctime_ns, hash, status, reason, format, title, made_by, "
-         "(SELECT coalesce(max(ordinal) + 1, 0) FROM chunk WHERE chunk.file = file.id) FROM file WHERE path = ?"},
+         "(SELECT coalesce(max(ordinal) + 1, 0) FROM chunk WHERE chunk.file = file.id) FROM file WHERE path "
+         "= ?"},
         {&s->paths_below,
          "SELECT path FROM file WHERE path = ?1 OR (path >= ?2 AND path < ?3) ORDER BY path"},
         {&s->insert_file,

@@ -23,7 +23,8 @@ Result<LoadedKernel> NullDevice::load_kernel(std::string_view name) const {
 }
 
 Result<size_t> NullDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {
-  if (format != kFormat) return fail(ErrorCode::kUnsupported, "null packs \"{}\", not \"{}\"", kFormat, format);
+  if (format != kFormat)
+    return fail(ErrorCode::kUnsupported, "null packs \"{}\", not \"{}\"", kFormat, format);
   if (n < 0 || k < 0) return fail(ErrorCode::kInvalidArgument, "a weight of {} x {} elements", n, k);
   constexpr int64_t kLimit = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(sizeof(float));
   if (k != 0 && n > kLimit / k)

@@ -1,6 +1,6 @@
-// NullDevice: the smallest backend, and the skeleton to copy for a new one. It resolves every kernel name to a function
-// that does nothing and packs by copying, so that programs can be bound, planned and walked (tests of the executor, the
-// overhead of a run without its arithmetic). Outputs keep whatever the memory held.
+// NullDevice: the smallest backend, and the skeleton to copy for a new one. It resolves every kernel name to
+// a function that does nothing and packs by copying, so that programs can be bound, planned and walked (tests
+// of the executor, the overhead of a run without its arithmetic). Outputs keep whatever the memory held.
 //
 // What a real backend puts in place of it:
 // - target(): plain facts that lowering reads (grains, packed format, rows of an attention unit);

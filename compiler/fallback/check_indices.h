@@ -1,5 +1,5 @@
-// Kernels read through index operands unchecked; whoever makes a batch checks them once. For models that is the
-// embedder; for arbitrary graphs on arbitrary tensors it is this.
+// Kernels read through index operands unchecked; whoever makes a batch checks them once. For models that is
+// the embedder; for arbitrary graphs on arbitrary tensors it is this.
 #pragma once
 
 #include "compiler/graph/evaluate.h"

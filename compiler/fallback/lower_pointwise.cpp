@@ -20,35 +20,59 @@ struct PointwiseRow {
 };
 
 constexpr std::array kRows = {
-    PointwiseRow{"aten.add", Compute::kResult, 4},       PointwiseRow{"aten.sub", Compute::kResult, 4},
-    PointwiseRow{"aten.mul", Compute::kResult, 4},       PointwiseRow{"aten.div", Compute::kResult, 6},
-    PointwiseRow{"aten.pow", Compute::kResult, 60},      PointwiseRow{"aten.maximum", Compute::kResult, 4},
-    PointwiseRow{"aten.minimum", Compute::kResult, 4},   PointwiseRow{"aten.remainder", Compute::kResult, 10},
-    PointwiseRow{"aten.atan2", Compute::kResult, 80},    PointwiseRow{"aten.neg", Compute::kResult, 4},
-    PointwiseRow{"aten.abs", Compute::kResult, 4},       PointwiseRow{"aten.sign", Compute::kResult, 4},
-    PointwiseRow{"aten.sqrt", Compute::kResult, 8},      PointwiseRow{"aten.rsqrt", Compute::kResult, 10},
-    PointwiseRow{"aten.reciprocal", Compute::kResult, 6}, PointwiseRow{"aten.exp", Compute::kResult, 8},
-    PointwiseRow{"aten.exp2", Compute::kResult, 8},      PointwiseRow{"aten.log", Compute::kResult, 10},
-    PointwiseRow{"aten.log1p", Compute::kResult, 14},    PointwiseRow{"aten.tanh", Compute::kResult, 12},
-    PointwiseRow{"aten.erf", Compute::kResult, 14},      PointwiseRow{"aten.sin", Compute::kResult, 14},
-    PointwiseRow{"aten.cos", Compute::kResult, 14},      PointwiseRow{"aten.floor", Compute::kResult, 4},
-    PointwiseRow{"aten.ceil", Compute::kResult, 4},      PointwiseRow{"aten.round", Compute::kResult, 4},
-    PointwiseRow{"aten.sigmoid", Compute::kResult, 12},  PointwiseRow{"aten.relu", Compute::kResult, 4},
-    PointwiseRow{"aten.silu", Compute::kResult, 14},     PointwiseRow{"aten.bitwise_and", Compute::kResult, 4},
-    PointwiseRow{"aten.bitwise_or", Compute::kResult, 4}, PointwiseRow{"aten.bitwise_xor", Compute::kResult, 4},
-    PointwiseRow{"aten.eq", Compute::kOperands, 4},      PointwiseRow{"aten.ne", Compute::kOperands, 4},
-    PointwiseRow{"aten.lt", Compute::kOperands, 4},      PointwiseRow{"aten.le", Compute::kOperands, 4},
-    PointwiseRow{"aten.gt", Compute::kOperands, 4},      PointwiseRow{"aten.ge", Compute::kOperands, 4},
-    PointwiseRow{"aten.logical_and", Compute::kOperands, 4}, PointwiseRow{"aten.logical_or", Compute::kOperands, 4},
-    PointwiseRow{"aten.logical_not", Compute::kOperands, 4}, PointwiseRow{"aten.isnan", Compute::kOperands, 4},
-    PointwiseRow{"aten.gelu", Compute::kResult, 16},     PointwiseRow{"aten.clamp", Compute::kResult, 4},
-    PointwiseRow{"aten.clamp_min", Compute::kResult, 4}, PointwiseRow{"aten.clamp_max", Compute::kResult, 4},
+    PointwiseRow{"aten.add", Compute::kResult, 4},
+    PointwiseRow{"aten.sub", Compute::kResult, 4},
+    PointwiseRow{"aten.mul", Compute::kResult, 4},
+    PointwiseRow{"aten.div", Compute::kResult, 6},
+    PointwiseRow{"aten.pow", Compute::kResult, 60},
+    PointwiseRow{"aten.maximum", Compute::kResult, 4},
+    PointwiseRow{"aten.minimum", Compute::kResult, 4},
+    PointwiseRow{"aten.remainder", Compute::kResult, 10},
+    PointwiseRow{"aten.atan2", Compute::kResult, 80},
+    PointwiseRow{"aten.neg", Compute::kResult, 4},
+    PointwiseRow{"aten.abs", Compute::kResult, 4},
+    PointwiseRow{"aten.sign", Compute::kResult, 4},
+    PointwiseRow{"aten.sqrt", Compute::kResult, 8},
+    PointwiseRow{"aten.rsqrt", Compute::kResult, 10},
+    PointwiseRow{"aten.reciprocal", Compute::kResult, 6},
+    PointwiseRow{"aten.exp", Compute::kResult, 8},
+    PointwiseRow{"aten.exp2", Compute::kResult, 8},
+    PointwiseRow{"aten.log", Compute::kResult, 10},
+    PointwiseRow{"aten.log1p", Compute::kResult, 14},
+    PointwiseRow{"aten.tanh", Compute::kResult, 12},
+    PointwiseRow{"aten.erf", Compute::kResult, 14},
+    PointwiseRow{"aten.sin", Compute::kResult, 14},
+    PointwiseRow{"aten.cos", Compute::kResult, 14},
+    PointwiseRow{"aten.floor", Compute::kResult, 4},
+    PointwiseRow{"aten.ceil", Compute::kResult, 4},
+    PointwiseRow{"aten.round", Compute::kResult, 4},
+    PointwiseRow{"aten.sigmoid", Compute::kResult, 12},
+    PointwiseRow{"aten.relu", Compute::kResult, 4},
+    PointwiseRow{"aten.silu", Compute::kResult, 14},
+    PointwiseRow{"aten.bitwise_and", Compute::kResult, 4},
+    PointwiseRow{"aten.bitwise_or", Compute::kResult, 4},
+    PointwiseRow{"aten.bitwise_xor", Compute::kResult, 4},
+    PointwiseRow{"aten.eq", Compute::kOperands, 4},
+    PointwiseRow{"aten.ne", Compute::kOperands, 4},
+    PointwiseRow{"aten.lt", Compute::kOperands, 4},
+    PointwiseRow{"aten.le", Compute::kOperands, 4},
+    PointwiseRow{"aten.gt", Compute::kOperands, 4},
+    PointwiseRow{"aten.ge", Compute::kOperands, 4},
+    PointwiseRow{"aten.logical_and", Compute::kOperands, 4},
+    PointwiseRow{"aten.logical_or", Compute::kOperands, 4},
+    PointwiseRow{"aten.logical_not", Compute::kOperands, 4},
+    PointwiseRow{"aten.isnan", Compute::kOperands, 4},
+    PointwiseRow{"aten.gelu", Compute::kResult, 16},
+    PointwiseRow{"aten.clamp", Compute::kResult, 4},
+    PointwiseRow{"aten.clamp_min", Compute::kResult, 4},
+    PointwiseRow{"aten.clamp_max", Compute::kResult, 4},
     PointwiseRow{"aten.where", Compute::kResult, 4},
 };
 
 constexpr std::array<std::string_view, 12> kScalarOps = {
-    "aten.add.Scalar", "aten.sub.Scalar", "aten.mul.Scalar", "aten.div.Scalar", "aten.pow.Scalar", "aten.remainder.Scalar",
-    "aten.eq.Scalar",  "aten.ne.Scalar",  "aten.lt.Scalar",  "aten.le.Scalar",  "aten.gt.Scalar",  "aten.ge.Scalar"};
+    "aten.add.Scalar", "aten.sub.Scalar",       "aten.mul.Scalar", "aten.div.Scalar",
+    "aten.pow.Scalar", "aten.remainder.Scalar", "aten.eq.Scalar",  "aten.ne.Scalar",
+    "aten.lt.Scalar",  "aten.le.Scalar",        "aten.gt.Scalar",  "aten.ge.Scalar"};
 
 const PointwiseRow* find_row(std::string_view op) {
   for (const PointwiseRow& row : kRows)
@@ -68,11 +92,11 @@ double as_double(const Attribute& a) {
   return 0.0;
 }
 
-// Emits one pointwise call of `kernel` computing in `dtype` over operands already in buffers, and casts the result
-// where the kernel's own result type is not the value's.
-void emit_pointwise(Lowering& l, const Node& node, std::string kernel, DType dtype, std::vector<int32_t> operands,
-                    std::span<const std::vector<SymInt>> operand_sizes, std::vector<SymInt> attributes, bool bool_result,
-                    int64_t cost) {
+// Emits one pointwise call of `kernel` computing in `dtype` over operands already in buffers, and casts the
+// result where the kernel's own result type is not the value's.
+void emit_pointwise(Lowering& l, const Node& node, std::string kernel, DType dtype,
+                    std::vector<int32_t> operands, std::span<const std::vector<SymInt>> operand_sizes,
+                    std::vector<SymInt> attributes, bool bool_result, int64_t cost) {
   const TensorType& out = l.output_type(node);
   const DType produced = bool_result ? DType::kBool : dtype;
   const bool direct = produced == out.dtype;
@@ -95,23 +119,35 @@ DType common_dtype(const Lowering& l, const Node& node) {
   DType best = l.input_type(node, 0).dtype;
   const auto rank = [](DType t) {
     switch (t) {
-      case DType::kBool: return 0;
-      case DType::kU8: return 1;
-      case DType::kI8: return 2;
-      case DType::kI16: return 3;
-      case DType::kI32: return 4;
-      case DType::kI64: return 5;
-      case DType::kF16: return 6;
-      case DType::kBF16: return 7;
-      case DType::kF32: return 8;
-      case DType::kF64: return 9;
+      case DType::kBool:
+        return 0;
+      case DType::kU8:
+        return 1;
+      case DType::kI8:
+        return 2;
+      case DType::kI16:
+        return 3;
+      case DType::kI32:
+        return 4;
+      case DType::kI64:
+        return 5;
+      case DType::kF16:
+        return 6;
+      case DType::kBF16:
+        return 7;
+      case DType::kF32:
+        return 8;
+      case DType::kF64:
+        return 9;
     }
     return 0;
   };
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     const DType t = l.input_type(node, i).dtype;
-    if ((best == DType::kF16 && t == DType::kBF16) || (best == DType::kBF16 && t == DType::kF16)) best = DType::kF32;
-    if ((best == DType::kU8 && t == DType::kI8) || (best == DType::kI8 && t == DType::kU8)) best = DType::kI16;
+    if ((best == DType::kF16 && t == DType::kBF16) || (best == DType::kBF16 && t == DType::kF16))
+      best = DType::kF32;
+    if ((best == DType::kU8 && t == DType::kI8) || (best == DType::kI8 && t == DType::kU8))
+      best = DType::kI16;
     if (rank(t) > rank(best)) best = t;
   }
   return best;
@@ -148,7 +184,8 @@ Status lower_pointwise(Lowering& l, const Node& node) {
     for (const auto& [name, value] : node.attributes) {
       if (name != "alpha" || as_double(value) == 1.0) continue;
       const int32_t scaled = l.temp(dtype, sizes[1]);
-      Emit call{.kernel = fmt::format("aten.mul.Scalar.{}", dtype_name(dtype)), .buffers = {scaled, operands[1]}};
+      Emit call{.kernel = fmt::format("aten.mul.Scalar.{}", dtype_name(dtype)),
+                .buffers = {scaled, operands[1]}};
       call.integers = {static_cast<int64_t>(sizes[1].size())};
       append(call.integers, sizes[1]);
       append(call.integers, dense_strides(sizes[1]));
@@ -159,8 +196,8 @@ Status lower_pointwise(Lowering& l, const Node& node) {
       operands[1] = scaled;
     }
   }
-  emit_pointwise(l, node, std::move(kernel), dtype, std::move(operands), sizes, std::move(attributes), bool_result,
-                 row.cost);
+  emit_pointwise(l, node, std::move(kernel), dtype, std::move(operands), sizes, std::move(attributes),
+                 bool_result, row.cost);
   return {};
 }
 
@@ -177,8 +214,8 @@ Status lower_scalar(Lowering& l, const Node& node) {
   dtype = compute_dtype(dtype);
   if (dtype == DType::kBool) dtype = DType::kI64;
   const std::vector<SymInt> sizes[] = {l.input_type(node, 0).sizes};
-  emit_pointwise(l, node, op, dtype, {l.in_dtype(node.inputs[0], dtype)}, sizes, {double_bits(as_double(*scalar))},
-                 compare, 4);
+  emit_pointwise(l, node, op, dtype, {l.in_dtype(node.inputs[0], dtype)}, sizes,
+                 {double_bits(as_double(*scalar))}, compare, 4);
   return {};
 }
 
@@ -192,15 +229,20 @@ Status lower_cast(Lowering& l, const Node& node) {
   return {};
 }
 
-// The attribute as aten.full's kernel of `dtype` takes it.
+// The attribute as aten.full's kernel of `dtype` takes it: integers wrap, numbers saturate to the type.
 SymInt scalar_bits(const Attribute& value, DType dtype) {
   if (is_floating(dtype)) return double_bits(as_double(value));
   if (dtype == DType::kBool) return as_double(value) != 0 ? 1 : 0;
   if (const auto* i = std::get_if<int64_t>(&value)) return *i;
-  constexpr double kLimit = 0x1p63;
   const double x = as_double(value);
   if (x != x) return 0;
-  return x >= kLimit ? INT64_MAX : x <= -kLimit ? INT64_MIN : static_cast<int64_t>(x);
+  const bool is_signed = dtype != DType::kU8;
+  const int64_t most =
+      static_cast<int64_t>(~uint64_t{0} >> (64 - dtype_size(dtype) * 8 + (is_signed ? 1 : 0)));
+  const int64_t least = is_signed ? -most - 1 : 0;
+  return x >= static_cast<double>(most)    ? most
+         : x <= static_cast<double>(least) ? least
+                                           : static_cast<int64_t>(x);
 }
 
 Status lower_full(Lowering& l, const Node& node) {

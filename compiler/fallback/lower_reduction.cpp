@@ -30,10 +30,13 @@ Status lower_reduction(Lowering& l, const Node& node) {
   const TensorType& in = l.input_type(node, 0);
   const TensorType& out = l.output_type(node);
   const std::string& op = node.op->name;
-  const bool fixed_result = op == "aten.argmax" || op == "aten.argmin" || op == "aten.any" || op == "aten.all";
+  const bool fixed_result =
+      op == "aten.argmax" || op == "aten.argmin" || op == "aten.any" || op == "aten.all";
   // Sums of integers and bools are of the result's type (i64); the others compute in the operand's.
   const DType dtype = compute_dtype(fixed_result ? in.dtype : out.dtype);
-  const DType produced = op == "aten.any" || op == "aten.all" ? DType::kBool : fixed_result ? DType::kI64 : dtype;
+  const DType produced = op == "aten.any" || op == "aten.all" ? DType::kBool
+                         : fixed_result                       ? DType::kI64
+                                                              : dtype;
   const std::vector<bool> reduced = reduced_dims(node, in.rank());
   const std::vector<SymInt> strides = dense_strides(in.sizes);
   std::vector<SymInt> keep_sizes, keep_strides, red_sizes, red_strides;
@@ -43,7 +46,8 @@ Status lower_reduction(Lowering& l, const Node& node) {
   }
   const bool direct = produced == out.dtype;
   const int32_t target = direct ? l.result(node.outputs[0]) : l.temp(produced, out.sizes);
-  Emit call{.kernel = fmt::format("{}.{}", op, dtype_name(dtype)), .buffers = {target, l.in_dtype(node.inputs[0], dtype)}};
+  Emit call{.kernel = fmt::format("{}.{}", op, dtype_name(dtype)),
+            .buffers = {target, l.in_dtype(node.inputs[0], dtype)}};
   call.integers = {static_cast<int64_t>(keep_sizes.size())};
   append(call.integers, keep_sizes);
   append(call.integers, keep_strides);
@@ -75,8 +79,10 @@ Status lower_cumsum(Lowering& l, const Node& node) {
   return {};
 }
 
-constexpr std::string_view kReductions[] = {"aten.sum", "aten.mean", "aten.amax", "aten.amin", "aten.prod", "aten.any",
-                                            "aten.all", "aten.var", "aten.linalg_vector_norm", "aten.argmax", "aten.argmin"};
+constexpr std::string_view kReductions[] = {"aten.sum",    "aten.mean",  "aten.amax",
+                                            "aten.amin",   "aten.prod",  "aten.any",
+                                            "aten.all",    "aten.var",   "aten.linalg_vector_norm",
+                                            "aten.argmax", "aten.argmin"};
 
 }  // namespace
 

@@ -24,9 +24,11 @@ Status lower_norm(Lowering& l, const Node& node) {
   const SymInt n = product(x.sizes, x.sizes.size() - dims);
   const bool rms = node.op->name == "edge.rms_norm";
   const auto optional = [&](size_t i) {
-    return i < node.inputs.size() && node.inputs[i] != kNoValue ? l.in_dtype(node.inputs[i], DType::kF32) : -1;
+    return i < node.inputs.size() && node.inputs[i] != kNoValue ? l.in_dtype(node.inputs[i], DType::kF32)
+                                                                : -1;
   };
-  Emit call{.kernel = node.op->name + ".f32", .buffers = {l.in_dtype(node.inputs[0], DType::kF32), optional(1)}};
+  Emit call{.kernel = node.op->name + ".f32",
+            .buffers = {l.in_dtype(node.inputs[0], DType::kF32), optional(1)}};
   if (!rms) call.buffers.push_back(optional(2));
   call.integers = {n, double_bits(attribute_as<double>(node, "eps"))};
   call.rows = product(x.sizes, 0, x.sizes.size() - dims);
@@ -49,7 +51,9 @@ Status lower_softmax(Lowering& l, const Node& node) {
   return {};
 }
 
-bool is_i64(const Lowering& l, const Node& node, size_t i) { return l.input_type(node, i).dtype == DType::kI64; }
+bool is_i64(const Lowering& l, const Node& node, size_t i) {
+  return l.input_type(node, i).dtype == DType::kI64;
+}
 
 Status lower_embedding(Lowering& l, const Node& node) {
   const TensorType& table = l.input_type(node, 0);
@@ -94,7 +98,8 @@ Status lower_gather(Lowering& l, const Node& node) {
   call.integers = {out.rank()};
   append(call.integers, out.sizes);
   append(call.integers, dense_strides(in.sizes));
-  append(call.integers, {SymInt(static_cast<int64_t>(dim)), in.sizes[dim], SymInt(is_i64(l, node, 1) ? 1 : 0)});
+  append(call.integers,
+         {SymInt(static_cast<int64_t>(dim)), in.sizes[dim], SymInt(is_i64(l, node, 1) ? 1 : 0)});
   call.rows = product(out.sizes);
   l.emit(std::move(call));
   return {};
@@ -115,19 +120,21 @@ Status lower_positions(Lowering& l, const Node& node) {
 Status lower_varlen_attention(Lowering& l, const Node& node) {
   const int64_t block = l.target().attention_block_rows;
   EDGE_INFER_ASSIGN(const Lowering::Units units, l.units(node.inputs[3], block));
-  const int64_t heads = attribute_as<int64_t>(node, "heads"), kv_heads = attribute_as<int64_t>(node, "kv_heads");
+  const int64_t heads = attribute_as<int64_t>(node, "heads"),
+                kv_heads = attribute_as<int64_t>(node, "kv_heads");
   const TensorType& q = l.input_type(node, 0);
   const auto width = q.sizes[1].constant();
   if (q.dtype == DType::kF64) return l.unsupported(node, "f64");
-  if (!width || heads < 1 || *width % heads != 0) return l.unsupported(node, "a head size that is not a number");
+  if (!width || heads < 1 || *width % heads != 0)
+    return l.unsupported(node, "a head size that is not a number");
   const int64_t dim = *width / heads;
   const SymInt q_stride = q.sizes[1], kv_stride = l.input_type(node, 1).sizes[1];
   Emit call{.kernel = "edge.varlen_attention.f32",
             .buffers = {l.in_dtype(node.inputs[0], DType::kF32), l.in_dtype(node.inputs[1], DType::kF32),
                         l.in_dtype(node.inputs[2], DType::kF32), l.buffer(node.inputs[3]), units.buffer},
             .integers = {heads, kv_heads, dim, q_stride, kv_stride, l.input_type(node, 2).sizes[1], q_stride,
-                         double_bits(attribute_as<double>(node, "scale")), attribute_as<bool>(node, "causal") ? 1 : 0,
-                         block},
+                         double_bits(attribute_as<double>(node, "scale")),
+                         attribute_as<bool>(node, "causal") ? 1 : 0, block},
             .rows = units.count,
             .columns = heads,
             // Keys a query sees are not known here; the mean length is about the tokens over the sequences.
@@ -138,7 +145,8 @@ Status lower_varlen_attention(Lowering& l, const Node& node) {
 }
 
 Status lower_segment_pool(Lowering& l, const Node& node) {
-  static constexpr std::string_view kModes[] = {"mean", "max", "cls", "last", "sum", "mean_sqrt_len", "weighted_mean"};
+  static constexpr std::string_view kModes[] = {"mean", "max",           "cls",          "last",
+                                                "sum",  "mean_sqrt_len", "weighted_mean"};
   const std::string& mode = attribute_as<std::string>(node, "mode");
   int64_t index = 0;
   while (index < 7 && kModes[index] != mode) ++index;
@@ -159,11 +167,16 @@ struct Row {
   LowerFn lower;
 };
 constexpr Row kRows[] = {
-    {"aten.layer_norm", lower_norm},         {"edge.rms_norm", lower_norm},
-    {"aten.softmax", lower_softmax},         {"aten.log_softmax", lower_softmax},
-    {"aten.embedding", lower_embedding},     {"aten.index_select", lower_index_select},
-    {"aten.gather", lower_gather},           {"edge.packed_positions", lower_positions},
-    {"edge.varlen_attention", lower_varlen_attention}, {"edge.segment_pool", lower_segment_pool},
+    {"aten.layer_norm", lower_norm},
+    {"edge.rms_norm", lower_norm},
+    {"aten.softmax", lower_softmax},
+    {"aten.log_softmax", lower_softmax},
+    {"aten.embedding", lower_embedding},
+    {"aten.index_select", lower_index_select},
+    {"aten.gather", lower_gather},
+    {"edge.packed_positions", lower_positions},
+    {"edge.varlen_attention", lower_varlen_attention},
+    {"edge.segment_pool", lower_segment_pool},
 };
 
 }  // namespace

@@ -79,7 +79,8 @@ Status lower_split(Lowering& l, const Node& node) {
   SymInt start = 0;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const TensorType& out = l.output_type(node, i);
-    l.copy(l.result(node.outputs[i]), l.buffer(node.inputs[0]), out.dtype, out.sizes, strides, start * strides[dim]);
+    l.copy(l.result(node.outputs[i]), l.buffer(node.inputs[0]), out.dtype, out.sizes, strides,
+           start * strides[dim]);
     start = start + out.sizes[dim];
   }
   return {};
@@ -112,10 +113,12 @@ struct Row {
   LowerFn lower;
 };
 constexpr Row kRows[] = {
-    {"aten.view", lower_alias},      {"aten.unsqueeze", lower_alias}, {"aten.squeeze", lower_alias},
-    {"aten.clone", lower_alias},     {"aten.permute", lower_permute}, {"aten.transpose", lower_transpose},
-    {"aten.slice", lower_slice},     {"aten.select", lower_select},   {"aten.expand", lower_expand},
-    {"aten.split_with_sizes", lower_split}, {"aten.cat", lower_cat},
+    {"aten.view", lower_alias},      {"aten.unsqueeze", lower_alias},
+    {"aten.squeeze", lower_alias},   {"aten.clone", lower_alias},
+    {"aten.permute", lower_permute}, {"aten.transpose", lower_transpose},
+    {"aten.slice", lower_slice},     {"aten.select", lower_select},
+    {"aten.expand", lower_expand},   {"aten.split_with_sizes", lower_split},
+    {"aten.cat", lower_cat},
 };
 
 }  // namespace

@@ -34,22 +34,31 @@ SymInt product(const std::vector<SymInt>& sizes, size_t first, size_t last) {
   for (size_t d = first; d < last; ++d) p = p * sizes[d];
   return p;
 }
-SymInt product(const std::vector<SymInt>& sizes, size_t first) { return product(sizes, first, sizes.size()); }
+SymInt product(const std::vector<SymInt>& sizes, size_t first) {
+  return product(sizes, first, sizes.size());
+}
 
-SymInt double_bits(double value) { return std::bit_cast<int64_t>(value); }
+SymInt double_bits(double value) {
+  return std::bit_cast<int64_t>(value);
+}
 
 DType compute_dtype(DType dtype) {
   switch (dtype) {
     case DType::kF16:
-    case DType::kBF16: return DType::kF32;
+    case DType::kBF16:
+      return DType::kF32;
     case DType::kI16:
     case DType::kI8:
-    case DType::kU8: return DType::kI32;
-    default: return dtype;
+    case DType::kU8:
+      return DType::kI32;
+    default:
+      return dtype;
   }
 }
 
-size_t normalize_dim(int64_t dim, int64_t rank) { return static_cast<size_t>(dim < 0 ? dim + rank : dim); }
+size_t normalize_dim(int64_t dim, int64_t rank) {
+  return static_cast<size_t>(dim < 0 ? dim + rank : dim);
+}
 
 LowerFn find_lowering(std::string_view op) {
   for (const auto family : {find_pointwise, find_view, find_reduction, find_matmul, find_row_op})
@@ -57,7 +66,9 @@ LowerFn find_lowering(std::string_view op) {
   return nullptr;
 }
 
-bool Lowering::is_constant(ValueId v) const { return v != kNoValue && constant_of_[static_cast<size_t>(v)] >= 0; }
+bool Lowering::is_constant(ValueId v) const {
+  return v != kNoValue && constant_of_[static_cast<size_t>(v)] >= 0;
+}
 
 int32_t Lowering::temp(DType dtype, std::vector<SymInt> sizes) {
   program_.buffers.push_back({.role = BufferRole::kTemp, .dtype = dtype, .sizes = std::move(sizes)});
@@ -66,7 +77,8 @@ int32_t Lowering::temp(DType dtype, std::vector<SymInt> sizes) {
 
 int32_t Lowering::result(ValueId v) {
   const auto i = static_cast<size_t>(v);
-  if (buffer_of_[i] < 0) buffer_of_[i] = output_buffer_[i] >= 0 ? output_buffer_[i] : temp(type(v).dtype, type(v).sizes);
+  if (buffer_of_[i] < 0)
+    buffer_of_[i] = output_buffer_[i] >= 0 ? output_buffer_[i] : temp(type(v).dtype, type(v).sizes);
   return buffer_of_[i];
 }
 
@@ -89,7 +101,8 @@ Result<Lowering::Units> Lowering::units(ValueId cu, int64_t block_rows) {
     if (known.cu == cu && known.block_rows == block_rows) return known.units;
   const int32_t offsets = buffer(cu);
   if (program_.buffers[static_cast<size_t>(offsets)].role != BufferRole::kInput)
-    return fail(ErrorCode::kUnsupported, "sequence offsets %{} must be an input of the graph", graph_.value(cu).name);
+    return fail(ErrorCode::kUnsupported, "sequence offsets %{} must be an input of the graph",
+                graph_.value(cu).name);
   const auto list = static_cast<int32_t>(program_.unit_lists.size());
   const std::string symbol = fmt::format("U{}", list);
   int64_t tokens = int64_t{1} << 24;
@@ -105,8 +118,10 @@ Result<Lowering::Units> Lowering::units(ValueId cu, int64_t block_rows) {
   return known_units_.back().units;
 }
 
-void Lowering::cast(int32_t from, DType from_type, int32_t to, DType to_type, const std::vector<SymInt>& sizes) {
-  Emit call{.kernel = fmt::format("edge.cast.{}.{}", dtype_name(from_type), dtype_name(to_type)), .buffers = {to, from}};
+void Lowering::cast(int32_t from, DType from_type, int32_t to, DType to_type,
+                    const std::vector<SymInt>& sizes) {
+  Emit call{.kernel = fmt::format("edge.cast.{}.{}", dtype_name(from_type), dtype_name(to_type)),
+            .buffers = {to, from}};
   call.integers = {static_cast<int64_t>(sizes.size())};
   append(call.integers, sizes);
   append(call.integers, dense_strides(sizes));
@@ -156,7 +171,8 @@ void Lowering::emit(Emit e) {
 }
 
 std::unexpected<Error> Lowering::unsupported(const Node& node, const std::string& why) const {
-  return fail(ErrorCode::kUnsupported, "fallback of %{} = {}: {}", graph_.value(node.outputs[0]).name, node.op->name, why);
+  return fail(ErrorCode::kUnsupported, "fallback of %{} = {}: {}", graph_.value(node.outputs[0]).name,
+              node.op->name, why);
 }
 
 Status Lowering::declare_inputs() {
@@ -168,7 +184,8 @@ Status Lowering::declare_inputs() {
   output_buffer_.assign(count, -1);
   constant_of_.assign(count, -1);
   const auto declare = [&](ValueId v, BufferRole role, int32_t index) {
-    program_.buffers.push_back({.role = role, .dtype = type(v).dtype, .sizes = type(v).sizes, .index = index});
+    program_.buffers.push_back(
+        {.role = role, .dtype = type(v).dtype, .sizes = type(v).sizes, .index = index});
     return static_cast<int32_t>(program_.buffers.size()) - 1;
   };
   int32_t index = 0;
@@ -216,7 +233,8 @@ Status Lowering::find_symbol_sources() {
       ++index;
     }
     if (!found)
-      return fail(ErrorCode::kUnsupported, "graph @{}: no input has a size from which {} follows", graph_.name(), s.name);
+      return fail(ErrorCode::kUnsupported, "graph @{}: no input has a size from which {} follows",
+                  graph_.name(), s.name);
   }
   return {};
 }
@@ -250,7 +268,8 @@ Result<Program> Lowering::run() {
       return std::unexpected(status.error());
     unserved_.push_back(node_);
     if (unserved_.size() == 1) first_unserved_ = status.error();
-    for (const ValueId output : node.outputs) result(output);  // so that the nodes behind it are tried as well
+    for (const ValueId output : node.outputs)
+      result(output);  // so that the nodes behind it are tried as well
   }
   node_ = -1;
   if (!unserved_.empty()) return std::unexpected(first_unserved_);
@@ -273,16 +292,18 @@ Result<Program> lower_fallback(const Graph& graph, const Target& target) {
     Result<Program> program = lowering.run();
     if (program || lowering.unserved().empty() || round == kMaxRounds) return program;
     NodeId id = -1;  // rewrite() visits nodes in order
-    EDGE_INFER_ASSIGN(const bool changed,
-                      rewrite(current, [&](GraphBuilder& builder, const Node& node,
-                                           std::span<const ValueId> inputs) -> Replacement {
-                        ++id;
-                        if (!std::ranges::binary_search(lowering.unserved(), id)) return std::nullopt;
-                        auto values = node.op->decompose(builder, node, inputs);
-                        if (values) return *std::move(values);
-                        if (values.error().code == ErrorCode::kUnsupported) return std::nullopt;
-                        return std::unexpected(values.error());
-                      }));
+    EDGE_INFER_ASSIGN(const bool changed, rewrite(current,
+                                                  [&](GraphBuilder& builder, const Node& node,
+                                                      std::span<const ValueId> inputs) -> Replacement {
+                                                    ++id;
+                                                    if (!std::ranges::binary_search(lowering.unserved(), id))
+                                                      return std::nullopt;
+                                                    auto values = node.op->decompose(builder, node, inputs);
+                                                    if (values) return *std::move(values);
+                                                    if (values.error().code == ErrorCode::kUnsupported)
+                                                      return std::nullopt;
+                                                    return std::unexpected(values.error());
+                                                  }));
     if (!changed) return program;
   }
 }

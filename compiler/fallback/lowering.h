@@ -1,4 +1,5 @@
-// What the families of fallback lowering share: value -> buffer, emitting calls, dense strides. Private to this folder.
+// What the families of fallback lowering share: value -> buffer, emitting calls, dense strides. Private to
+// this folder.
 #pragma once
 
 #include <string>
@@ -57,8 +58,8 @@ class Lowering {
   int32_t in_dtype(ValueId v, DType dtype);
   void cast(int32_t from, DType from_type, int32_t to, DType to_type, const std::vector<SymInt>& sizes);
   // out (dense, `sizes`) = in read with `strides` from `offset`.
-  void copy(int32_t out, int32_t in, DType dtype, const std::vector<SymInt>& sizes, const std::vector<SymInt>& strides,
-            const SymInt& offset);
+  void copy(int32_t out, int32_t in, DType dtype, const std::vector<SymInt>& sizes,
+            const std::vector<SymInt>& strides, const SymInt& offset);
   void emit(Emit call);
   std::unexpected<Error> unsupported(const Node& node, const std::string& why) const;
 

@@ -35,7 +35,8 @@ class TensorConstants final : public ConstantSource {
     EDGE_INFER_ASSIGN(const size_t bytes, device.packed_bytes(c.format, c.sizes[0], c.sizes[1]));
     packed_.emplace_back(bytes);
     const Device::Rows rows{reinterpret_cast<const float*>(tensor.bytes.data()), c.sizes[0]};
-    EDGE_INFER_RETURN_IF_ERROR(device.pack(c.format, std::span(&rows, 1), c.sizes[1], packed_.back().bytes()));
+    EDGE_INFER_RETURN_IF_ERROR(
+        device.pack(c.format, std::span(&rows, 1), c.sizes[1], packed_.back().bytes()));
     return packed_.back().data();
   }
 
@@ -50,8 +51,8 @@ Result<std::vector<HostTensor>> run_fallback(const Graph& graph, const Device& d
                                              std::span<const HostTensor> inputs, const TensorMap& constants,
                                              int max_workers) {
   if (inputs.size() != graph.inputs().size())
-    return fail(ErrorCode::kInvalidArgument, "{} inputs given, graph @{} takes {}", inputs.size(), graph.name(),
-                graph.inputs().size());
+    return fail(ErrorCode::kInvalidArgument, "{} inputs given, graph @{} takes {}", inputs.size(),
+                graph.name(), graph.inputs().size());
   std::vector<std::vector<int64_t>> sizes;
   for (const HostTensor& input : inputs) sizes.push_back(input.sizes);
   EDGE_INFER_ASSIGN(const SymbolValues symbols, bind_symbols(graph, sizes));
@@ -60,7 +61,8 @@ Result<std::vector<HostTensor>> run_fallback(const Graph& graph, const Device& d
   EDGE_INFER_RETURN_IF_ERROR(check_indices(graph, named, symbols));
   EDGE_INFER_ASSIGN(Program program, lower_fallback(graph, device.target()));
   TensorConstants source(constants);
-  EDGE_INFER_ASSIGN(const std::unique_ptr<BoundProgram> bound, BoundProgram::bind(std::move(program), device, source));
+  EDGE_INFER_ASSIGN(const std::unique_ptr<BoundProgram> bound,
+                    BoundProgram::bind(std::move(program), device, source));
   std::vector<HostTensor> outputs;
   std::vector<TensorView> in, out;
   for (const HostTensor& input : inputs)

@@ -1,6 +1,7 @@
 // Matrix products. `aten.linear` stays whole for packed weights; all of them decompose into `aten.matmul`.
 #include <algorithm>
 
+#include "compiler/graph/arithmetic.h"
 #include "compiler/graph/evaluators.h"
 #include "compiler/graph/graph_builder.h"
 #include "compiler/graph/ops.h"
@@ -133,19 +134,31 @@ Status evaluate_addmm(const EvaluateContext& c) {
   return {};
 }
 
-Status evaluate_linear(const EvaluateContext& c) {
-  const std::vector<double> x = c.in(0).to_doubles(), w = c.in(1).to_doubles();
-  const std::vector<double> bias = c.has(2) ? c.in(2).to_doubles() : std::vector<double>();
+// Sum over k of x times w, and the bias, in the arithmetic of T.
+template <typename T, auto Add, auto Multiply>
+std::vector<T> linear_of(const EvaluateContext& c, const std::vector<T>& x, const std::vector<T>& w,
+                         const std::vector<T>& bias) {
   const auto k = static_cast<size_t>(c.in(1).sizes[1]), n = static_cast<size_t>(c.in(1).sizes[0]);
-  std::vector<double> out(static_cast<size_t>(c.out().elements()));
+  std::vector<T> out(static_cast<size_t>(c.out().elements()));
   for (size_t i = 0; i < out.size(); ++i) {
-    const double* row = x.data() + i / n * k;
-    const double* column = w.data() + i % n * k;
-    double sum = 0;
-    for (size_t p = 0; p < k; ++p) sum += row[p] * column[p];
-    out[i] = bias.empty() ? sum : sum + bias[i % n];
+    const T* row = x.data() + i / n * k;
+    const T* column = w.data() + i % n * k;
+    T sum = 0;
+    for (size_t p = 0; p < k; ++p) sum = Add(sum, Multiply(row[p], column[p]));
+    out[i] = bias.empty() ? sum : Add(sum, bias[i % n]);
   }
-  c.out().store(out);
+  return out;
+}
+Status evaluate_linear(const EvaluateContext& c) {
+  constexpr auto kPlus = [](double a, double b) { return a + b; };
+  constexpr auto kTimes = [](double a, double b) { return a * b; };
+  if (is_floating(c.out().dtype))
+    c.out().store(linear_of<double, kPlus, kTimes>(c, c.in(0).to_doubles(), c.in(1).to_doubles(),
+                                                   c.has(2) ? c.in(2).to_doubles() : std::vector<double>()));
+  else
+    c.out().store(linear_of<int64_t, wrapping_add, wrapping_mul>(
+        c, c.in(0).to_integers(), c.in(1).to_integers(),
+        c.has(2) ? c.in(2).to_integers() : std::vector<int64_t>()));
   return {};
 }
 

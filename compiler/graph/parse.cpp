@@ -9,7 +9,7 @@
 namespace edge_infer {
 namespace {
 
-constexpr size_t kMaxText = size_t{64} << 20;
+constexpr size_t kMaxText = size_t{16} << 20;
 constexpr size_t kMaxList = 4096;
 
 bool is_name_char(char c) {

@@ -24,6 +24,10 @@ Replacement one(ValueId id) {
   return std::vector{id};
 }
 
+bool is_number(const Attribute& scalar, int64_t number) {
+  return scalar == Attribute(number) || scalar == Attribute(static_cast<double>(number));
+}
+
 // Ops that return their operand.
 bool is_identity(const Node& node, const TensorType& from, const TensorType& to) {
   const std::string& op = node.op->name;
@@ -38,10 +42,8 @@ bool is_identity(const Node& node, const TensorType& from, const TensorType& to)
     return std::is_sorted(dims.begin(), dims.end());
   }
   if (op == "aten.cat") return node.inputs.size() == 1;
-  if (op == "aten.mul.Scalar" || op == "aten.div.Scalar" || op == "aten.pow.Scalar") {
-    const Attribute& scalar = attribute(node, "scalar");
-    return scalar == Attribute(1.0) || scalar == Attribute(int64_t{1});
-  }
+  if (op == "aten.mul.Scalar" || op == "aten.div.Scalar" || op == "aten.pow.Scalar")
+    return is_number(attribute(node, "scalar"), 1);
   return false;
 }
 
@@ -169,7 +171,7 @@ Replacement canonical_node(GraphBuilder& b, const Node& node, Ids in) {
   if (op == "aten.view" || op == "aten.squeeze" || op == "aten.unsqueeze")
     return canonical_view(b, node, in[0], to);
   if (op == "aten.permute" || op == "aten.transpose") return canonical_permute(b, node, in[0]);
-  if (op == "aten.pow.Scalar" && is_floating(to.dtype) && attribute(node, "scalar") == Attribute(2.0))
+  if (op == "aten.pow.Scalar" && is_floating(to.dtype) && is_number(attribute(node, "scalar"), 2))
     return one(b.op("aten.mul", {in[0], in[0]}));
   EDGE_INFER_ASSIGN(auto scalar, with_scalar(b, node, in, to));
   if (scalar) return scalar;

@@ -26,7 +26,8 @@ struct Encoder {
 
 struct Architecture {
   std::string_view model_type;  // of config.json
-  // Checks the weights' shapes while it builds. Errors: kCorruption, kNotFound, kUnsupported, by member or tensor.
+  // Checks the weights' shapes while it builds. Errors: kCorruption, kNotFound, kUnsupported, by member or
+  // tensor.
   Result<Encoder> (*build)(GraphBuilder&, const PackedInputs&, const ModelDirectory&, const WeightStore&);
 };
 

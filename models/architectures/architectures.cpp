@@ -9,7 +9,9 @@ namespace {
 constexpr std::array kArchitectures = {Architecture{"bert", build_bert}};
 }
 
-std::span<const Architecture> architectures() { return kArchitectures; }
+std::span<const Architecture> architectures() {
+  return kArchitectures;
+}
 
 Result<const Architecture*> find_architecture(const ModelDirectory& directory) {
   std::string known;

@@ -29,8 +29,8 @@ Result<BertConfig> read_config(const ModelDirectory& directory) {
   EDGE_INFER_ASSIGN(const bool is_decoder, json.boolean_or("is_decoder", false));
   if (!(c.eps >= 0 && c.eps < 1)) return json.mismatch("layer_norm_eps", "a number in 0..1");
   if (c.hidden % c.heads != 0)
-    return fail(ErrorCode::kCorruption, "{}: hidden_size {} is no multiple of num_attention_heads {}", json.label(),
-                c.hidden, c.heads);
+    return fail(ErrorCode::kCorruption, "{}: hidden_size {} is no multiple of num_attention_heads {}",
+                json.label(), c.hidden, c.heads);
   const auto unsupported = [&](const std::string& what) {
     return fail(ErrorCode::kUnsupported, "{}: {}", json.label(), what);
   };
@@ -72,7 +72,8 @@ class Bert {
 
   Result<ValueId> layer_norm(ValueId x, const std::string& name) {
     // Files of before 2019 name the two vectors as TensorFlow did.
-    const bool old_names = !weights_.has(prefix_ + name + ".weight") && weights_.has(prefix_ + name + ".gamma");
+    const bool old_names =
+        !weights_.has(prefix_ + name + ".weight") && weights_.has(prefix_ + name + ".gamma");
     EDGE_INFER_ASSIGN(const ValueId gamma, weight(name + (old_names ? ".gamma" : ".weight"), {c_.hidden}));
     EDGE_INFER_ASSIGN(const ValueId beta, weight(name + (old_names ? ".beta" : ".bias"), {c_.hidden}));
     return b_.op("aten.layer_norm", {x, gamma, beta},
@@ -80,10 +81,12 @@ class Bert {
   }
 
   Result<ValueId> embeddings(const PackedInputs& inputs) {
-    EDGE_INFER_ASSIGN(const ValueId words, weight("embeddings.word_embeddings.weight", {c_.vocabulary, c_.hidden}));
+    EDGE_INFER_ASSIGN(const ValueId words,
+                      weight("embeddings.word_embeddings.weight", {c_.vocabulary, c_.hidden}));
     EDGE_INFER_ASSIGN(const ValueId positions,
                       weight("embeddings.position_embeddings.weight", {c_.positions, c_.hidden}));
-    EDGE_INFER_ASSIGN(const ValueId types, weight("embeddings.token_type_embeddings.weight", {c_.types, c_.hidden}));
+    EDGE_INFER_ASSIGN(const ValueId types,
+                      weight("embeddings.token_type_embeddings.weight", {c_.types, c_.hidden}));
     const ValueId word = b_.op("aten.embedding", {words, inputs.ids});
     const ValueId type = b_.op("aten.select", {types}, {{"dim", int64_t{0}}, {"index", int64_t{0}}});
     const ValueId position_ids = b_.op("edge.packed_positions", {inputs.ids, inputs.cu_seqlens});
@@ -97,8 +100,9 @@ class Bert {
     EDGE_INFER_ASSIGN(const ValueId k, linear(x, name + "self.key", c_.hidden, c_.hidden));
     EDGE_INFER_ASSIGN(const ValueId v, linear(x, name + "self.value", c_.hidden, c_.hidden));
     const double scale = 1.0 / std::sqrt(static_cast<double>(c_.hidden / c_.heads));
-    const ValueId context = b_.op("edge.varlen_attention", {q, k, v, cu_seqlens},
-                                  {{"heads", c_.heads}, {"kv_heads", c_.heads}, {"scale", scale}, {"causal", false}});
+    const ValueId context =
+        b_.op("edge.varlen_attention", {q, k, v, cu_seqlens},
+              {{"heads", c_.heads}, {"kv_heads", c_.heads}, {"scale", scale}, {"causal", false}});
     EDGE_INFER_ASSIGN(const ValueId out, linear(context, name + "output.dense", c_.hidden, c_.hidden));
     return layer_norm(b_.op("aten.add", {out, x}), name + "output.LayerNorm");
   }
@@ -111,8 +115,8 @@ class Bert {
     if (act == "relu") return b_.op("aten.relu", {x});
     if (act == "silu" || act == "swish") return b_.op("aten.silu", {x});
     return fail(ErrorCode::kUnsupported,
-                "{}: hidden_act {}, expected one of: gelu, gelu_new, gelu_pytorch_tanh, relu, silu", json_.label(),
-                quote(act));
+                "{}: hidden_act {}, expected one of: gelu, gelu_new, gelu_pytorch_tanh, relu, silu",
+                json_.label(), quote(act));
   }
 
   Result<ValueId> feed_forward(ValueId x, const std::string& name) {

@@ -1,4 +1,5 @@
-// BERT encoders (all-MiniLM, bge, e5-small, gte, mxbai, ...): learned absolute positions, post-norm, full attention.
+// BERT encoders (all-MiniLM, bge, e5-small, gte, mxbai, ...): learned absolute positions, post-norm, full
+// attention.
 #pragma once
 
 #include "models/architectures/architecture.h"

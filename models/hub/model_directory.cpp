@@ -24,8 +24,10 @@ bool is_name_part(std::string_view part) {
 
 fs::path models_dir() {
   if (const auto dir = variable("EDGE_INFER_MODELS"); !dir.empty()) return dir;
-  if (const auto dir = variable("XDG_DATA_HOME"); !dir.empty()) return fs::path(dir) / "edge-infer" / "models";
-  if (const auto dir = variable("HOME"); !dir.empty()) return fs::path(dir) / ".local/share/edge-infer/models";
+  if (const auto dir = variable("XDG_DATA_HOME"); !dir.empty())
+    return fs::path(dir) / "edge-infer" / "models";
+  if (const auto dir = variable("HOME"); !dir.empty())
+    return fs::path(dir) / ".local/share/edge-infer/models";
   return {};
 }
 
@@ -45,12 +47,14 @@ Result<fs::path> resolve_model(const std::string& model) {
   std::error_code error;
   const fs::file_status status = fs::status(model, error);
   if (fs::is_directory(status)) return fs::path(model);
-  if (fs::exists(status)) return fail(ErrorCode::kInvalidArgument, "model \"{}\" is a file, expected a directory", model);
+  if (fs::exists(status))
+    return fail(ErrorCode::kInvalidArgument, "model \"{}\" is a file, expected a directory", model);
   if (is_model_name(model)) {
     const fs::path pulled = pulled_model_dir(model);
     if (fs::is_directory(pulled, error)) return pulled;
     return fail(ErrorCode::kNotFound,
-                "no model directory \"{}\", and no pulled model of that name in \"{}\"; fetch it with: edge-infer pull {}",
+                "no model directory \"{}\", and no pulled model of that name in \"{}\"; fetch it with: "
+                "edge-infer pull {}",
                 model, models_dir().native(), model);
   }
   return fail(ErrorCode::kNotFound, "no model directory \"{}\"", model);

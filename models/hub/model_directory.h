@@ -9,11 +9,12 @@
 
 namespace edge_infer {
 
-// $EDGE_INFER_MODELS, else $XDG_DATA_HOME/edge-infer/models, else ~/.local/share/edge-infer/models; not created. Empty
-// when no home is known.
+// $EDGE_INFER_MODELS, else $XDG_DATA_HOME/edge-infer/models, else ~/.local/share/edge-infer/models; not
+// created. Empty when no home is known.
 std::filesystem::path models_dir();
 
-// True for "owner/model" or "model": letters, digits, '-', '_', '.', no leading '.', at most 96 characters a part.
+// True for "owner/model" or "model": letters, digits, '-', '_', '.', no leading '.', at most 96 characters a
+// part.
 bool is_model_name(std::string_view name);
 // The folder of a pulled model: models_dir()/owner--model. `name` satisfies is_model_name().
 std::filesystem::path pulled_model_dir(std::string_view name);

@@ -32,7 +32,9 @@ T load(const std::byte* p) {
 Status convert_to_f32(const WeightView& view, std::string_view name, std::span<float> out) {
   const std::byte* in = view.bytes.data();
   switch (view.dtype) {
-    case DType::kF32: std::memcpy(out.data(), in, out.size_bytes()); return {};
+    case DType::kF32:
+      std::memcpy(out.data(), in, out.size_bytes());
+      return {};
     case DType::kF64:
       for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(load<double>(in + 8 * i));
       return {};

@@ -100,7 +100,9 @@ Status ModelConstants::prepare(std::span<const ConstantDecl> constants, const De
     pack->constants.push_back(c);
     sizes.push_back(bytes);
   }
-  const auto fill_item = [&](size_t i, std::span<std::byte> out) { return fill(pack->constants[i], device, out); };
+  const auto fill_item = [&](size_t i, std::span<std::byte> out) {
+    return fill(pack->constants[i], device, out);
+  };
   if (!pack->constants.empty() && !cache_dir_.empty()) {
     const std::string text = key(pack->constants, device);
     const std::filesystem::path path = cache_dir_ / fmt::format("weights-{}.pack", hash_text(text).hex());

@@ -1,6 +1,6 @@
-// ModelConstants: where a program's constants come from when they are the weights of a model directory. Raw f32
-// tensors are used in place from the mapped model file; packed and converted ones come from a packed file in the
-// cache, or from memory where no cache can be written.
+// ModelConstants: where a program's constants come from when they are the weights of a model directory. Raw
+// f32 tensors are used in place from the mapped model file; packed and converted ones come from a packed file
+// in the cache, or from memory where no cache can be written.
 #pragma once
 
 #include <filesystem>
@@ -18,14 +18,15 @@ namespace edge_infer {
 
 class ModelConstants final : public ConstantSource {
  public:
-  // `weights` are the encoder's, `dense` those of the Dense modules ("dense.<i>.<tensor>"). Both outlive this.
-  // `cache_dir` empty: nothing is kept on disk.
-  ModelConstants(const WeightStore& weights, std::span<const WeightStore> dense, std::filesystem::path cache_dir);
+  // `weights` are the encoder's, `dense` those of the Dense modules ("dense.<i>.<tensor>"). Both outlive
+  // this. `cache_dir` empty: nothing is kept on disk.
+  ModelConstants(const WeightStore& weights, std::span<const WeightStore> dense,
+                 std::filesystem::path cache_dir);
 
   Status prepare(std::span<const ConstantDecl> constants, const Device& device) override;
   Result<const void*> locate(const ConstantDecl& constant, const Device& device) override;
 
-  size_t packed_bytes() const;  // mapped or held for packed constants
+  size_t packed_bytes() const;                     // mapped or held for packed constants
   bool from_cache() const { return from_cache_; }  // the last prepare() found its file
 
  private:

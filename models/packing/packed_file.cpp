@@ -25,7 +25,9 @@ struct StampRecord {
   Hash128 self;  // of the fields before
 };
 
-size_t round_up(size_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+size_t round_up(size_t n) {
+  return (n + kAlign - 1) / kAlign * kAlign;
+}
 
 std::vector<Item> place(size_t key_bytes, std::span<const size_t> sizes, size_t* total) {
   std::vector<Item> items;
@@ -38,7 +40,9 @@ std::vector<Item> place(size_t key_bytes, std::span<const size_t> sizes, size_t*
   return items;
 }
 
-std::filesystem::path stamp_path(const std::filesystem::path& path) { return path.native() + ".stamp"; }
+std::filesystem::path stamp_path(const std::filesystem::path& path) {
+  return path.native() + ".stamp";
+}
 
 Hash128 record_hash(const StampRecord& r) {
   return hash_bytes(std::as_bytes(std::span(&r, 1)).first(offsetof(StampRecord, self)));
@@ -82,7 +86,8 @@ std::optional<PackedFile> PackedFile::open(const std::filesystem::path& path, co
       header.key_bytes != key.size() || header.file_bytes != total)
     return std::nullopt;
   const std::byte* table = bytes.data() + sizeof header;
-  if (!expected.empty() && std::memcmp(table, expected.data(), expected.size() * sizeof(Item)) != 0) return std::nullopt;
+  if (!expected.empty() && std::memcmp(table, expected.data(), expected.size() * sizeof(Item)) != 0)
+    return std::nullopt;
   if (std::memcmp(table + expected.size() * sizeof(Item), key.data(), key.size()) != 0) return std::nullopt;
   if (!trusted(path, *map)) return std::nullopt;
   PackedFile file;
@@ -91,7 +96,8 @@ std::optional<PackedFile> PackedFile::open(const std::filesystem::path& path, co
   return file;
 }
 
-Status PackedFile::write(const std::filesystem::path& path, const std::string& key, std::span<const size_t> item_bytes,
+Status PackedFile::write(const std::filesystem::path& path, const std::string& key,
+                         std::span<const size_t> item_bytes,
                          const std::function<Status(size_t, std::span<std::byte>)>& fill) {
   size_t total = 0;
   const std::vector<Item> items = place(key.size(), item_bytes, &total);

@@ -1,10 +1,11 @@
-// The packed-weights file: operands in a device's formats, made once, mapped afterwards and shared by processes.
+// The packed-weights file: operands in a device's formats, made once, mapped afterwards and shared by
+// processes.
 //
-// Layout (little-endian): header {magic "EIPACK01", count, key bytes, payload offset}, `count` items {offset, bytes},
-// the key text, then 64-byte aligned payloads. The key names everything the content depends on (source files with
-// their stamps, formats, tensors). A record beside it (`.stamp`) holds a hash of the whole file and the stamp that the
-// file had when it was hashed: as long as the stamp is unchanged the file is trusted without reading it; otherwise it
-// is hashed again, and rebuilt when it differs.
+// Layout (little-endian): header {magic "EIPACK01", count, key bytes, payload offset}, `count` items {offset,
+// bytes}, the key text, then 64-byte aligned payloads. The key names everything the content depends on
+// (source files with their stamps, formats, tensors). A record beside it (`.stamp`) holds a hash of the whole
+// file and the stamp that the file had when it was hashed: as long as the stamp is unchanged the file is
+// trusted without reading it; otherwise it is hashed again, and rebuilt when it differs.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +25,8 @@ class PackedFile {
   static std::optional<PackedFile> open(const std::filesystem::path& path, const std::string& key,
                                         std::span<const size_t> item_bytes);
   // Writes it; `fill(i, out)` makes item i. Errors: what `fill` reports, kIoError, kResourceExhausted.
-  static Status write(const std::filesystem::path& path, const std::string& key, std::span<const size_t> item_bytes,
+  static Status write(const std::filesystem::path& path, const std::string& key,
+                      std::span<const size_t> item_bytes,
                       const std::function<Status(size_t, std::span<std::byte>)>& fill);
 
   std::span<const std::byte> item(size_t i) const { return items_[i]; }

@@ -124,25 +124,12 @@ Status CharTable::validate() const {
   if (std::ranges::any_of(blocks_, [&](uint16_t block) { return block >= count; }))
     return fail(ErrorCode::kCorruption, "character table: a block is not one of the {}", count);
   for (const CharEntry e : entries_) {
-    bool good = true;
-    switch (e.kind()) {
-      case CharKind::kSelf:
-      case CharKind::kSpace:
-      case CharKind::kDrop:
-      case CharKind::kGeneral:
-        break;
-      case CharKind::kMapped:
-      case CharKind::kSingle:
-        good = e.payload() <= unicode::kMaxCode;
-        break;
-      case CharKind::kSeveral:
-        good = size_t{e.payload()} + 2 <= pool_.size() &&
-               size_t{e.payload()} + 2 + static_cast<unsigned char>(pool_[e.payload()]) <= pool_.size();
-        break;
-      default:
-        good = false;
-    }
-    if (!good)
+    if (e.kind() <= CharKind::kSingle && e.payload() <= unicode::kMaxCode) [[likely]]
+      continue;
+    const bool in_pool =
+        e.kind() == CharKind::kSeveral && size_t{e.payload()} + 2 <= pool_.size() &&
+        size_t{e.payload()} + 2 + static_cast<unsigned char>(pool_[e.payload()]) <= pool_.size();
+    if (!in_pool && e.kind() != CharKind::kGeneral)
       return fail(ErrorCode::kCorruption, "character table: found entry {:#x}, which means nothing", e.bits);
   }
   return {};

@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -33,10 +34,27 @@ int decompose(uint32_t code, bool compatible, uint32_t* out) {
   return static_cast<int>(n);
 }
 
+// Stable and linear: few marks by insertion, many by counting.
+void sort_by_class(std::vector<uint32_t>& run, std::vector<uint32_t>& spare) {
+  constexpr size_t kFew = 16;
+  if (run.size() <= kFew) {
+    for (size_t i = 1; i < run.size(); ++i)
+      for (size_t k = i; k > 0 && combining_class(run[k]) < combining_class(run[k - 1]); --k)
+        std::swap(run[k], run[k - 1]);
+    return;
+  }
+  std::array<size_t, 257> place{};  // of class c: where its next mark goes
+  for (const uint32_t code : run) ++place[combining_class(code) + size_t{1}];
+  for (size_t c = 1; c < place.size(); ++c) place[c] += place[c - 1];
+  spare.resize(run.size());
+  for (const uint32_t code : run) spare[place[combining_class(code)]++] = code;
+  run.swap(spare);
+}
+
 // Sorts each run of combining marks by class; equal classes keep their order. The places that the run takes
 // in the input keep their order too: only the characters move.
 void order_marks(CodeText& text) {
-  std::vector<uint32_t> run;
+  std::vector<uint32_t> run, spare;
   for (size_t i = 0; i < text.size();) {
     if (combining_class(text[i].code) == 0) {
       ++i;
@@ -45,8 +63,7 @@ void order_marks(CodeText& text) {
     run.clear();
     for (size_t end = i; end < text.size() && combining_class(text[end].code) != 0; ++end)
       run.push_back(text[end].code);
-    if (run.size() > 1)
-      std::ranges::stable_sort(run, {}, [](uint32_t code) { return combining_class(code); });
+    if (run.size() > 1) sort_by_class(run, spare);
     for (const uint32_t code : run) text[i++].code = code;
   }
 }

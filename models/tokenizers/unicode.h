@@ -51,7 +51,7 @@ inline bool is_word(uint32_t code) {
 }
 
 enum class Form { kNfc, kNfd, kNfkc, kNfkd };
-// Replaces the text by its normal form. Linear time but for runs of combining marks, which are sorted.
+// Replaces the text by its normal form. Linear time.
 void normalize(Form form, CodeText& text);
 // char::to_lowercase of each character on its own (no final sigma).
 void lower_case(CodeText& text);

@@ -148,13 +148,18 @@ Status Vocabulary::validate(int64_t vocabulary_size) const {
   if (units_[kNoNode].base != 0)
     return fail(ErrorCode::kCorruption, "vocabulary: found base {} in unit 0, expected 0",
                 units_[kNoNode].base);
+  // Without branches, as this runs at each start; only a bad array is worth a second look.
+  uint32_t highest = 0;
+  bool bad_id = false;
+  const auto limit = static_cast<uint32_t>(vocabulary_size);
   for (size_t i = 0; i < units_.size(); ++i) {
-    if ((units_[i].base & kTrieBaseMask) + size_t{kAlphabet} > units_.size())
-      return fail(ErrorCode::kCorruption, "vocabulary: unit {} points out of the {} units", i, units_.size());
-    if ((units_[i].base & kTrieTerminal) != 0 && (ids_[i] < 0 || ids_[i] >= vocabulary_size))
-      return fail(ErrorCode::kCorruption, "vocabulary: found id {}, expected one below {}", ids_[i],
-                  vocabulary_size);
+    highest = std::max(highest, units_[i].base & kTrieBaseMask);
+    bad_id |= ((units_[i].base & kTrieTerminal) != 0) & (static_cast<uint32_t>(ids_[i]) >= limit);
   }
+  if (highest + size_t{kAlphabet} > units_.size())
+    return fail(ErrorCode::kCorruption, "vocabulary: base {} points out of the {} units", highest,
+                units_.size());
+  if (bad_id) return fail(ErrorCode::kCorruption, "vocabulary: an id is not below {}", vocabulary_size);
   return {};
 }
 

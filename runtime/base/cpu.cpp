@@ -45,7 +45,9 @@ CpuFeatures probe() {
   return f;
 }
 #else
-CpuFeatures probe() { return {}; }
+CpuFeatures probe() {
+  return {};
+}
 #endif
 
 CpuFeatures probe_with_override() {
@@ -112,7 +114,8 @@ std::string cpu_name() {
 #if defined(__x86_64__)
   uint32_t words[12] = {};
   for (uint32_t i = 0; i < 3; ++i)
-    if (__get_cpuid(0x80000002 + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2], &words[4 * i + 3]) == 0)
+    if (__get_cpuid(0x80000002 + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2], &words[4 * i + 3]) ==
+        0)
       return "unknown x86-64";
   const char* text = reinterpret_cast<const char*>(words);
   return std::string(text, strnlen(text, sizeof words));

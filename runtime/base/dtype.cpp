@@ -8,7 +8,9 @@ constexpr std::array<std::string_view, 10> kNames = {"f32", "f64", "f16", "bf16"
                                                      "i32", "i16", "i8",  "u8",   "bool"};
 }
 
-std::string_view dtype_name(DType t) { return kNames[static_cast<size_t>(t)]; }
+std::string_view dtype_name(DType t) {
+  return kNames[static_cast<size_t>(t)];
+}
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i)

@@ -16,6 +16,8 @@ struct Hash128 {
 };
 
 Hash128 hash_bytes(std::span<const std::byte> bytes);
-inline Hash128 hash_text(std::string_view text) { return hash_bytes(std::as_bytes(std::span(text))); }
+inline Hash128 hash_text(std::string_view text) {
+  return hash_bytes(std::as_bytes(std::span(text)));
+}
 
 }  // namespace edge_infer

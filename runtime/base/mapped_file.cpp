@@ -78,7 +78,9 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool popu
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), stamp_(other.stamp_) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      stamp_(other.stamp_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
@@ -104,7 +106,8 @@ Result<std::string> read_file(const std::filesystem::path& path, size_t limit) {
     if (n < 0) return system_error("read", path, errno);
     if (n == 0) return content;
     if (content.size() + static_cast<size_t>(n) > limit)
-      return fail(ErrorCode::kResourceExhausted, "\"{}\" is larger than the limit of {} bytes", path.native(), limit);
+      return fail(ErrorCode::kResourceExhausted, "\"{}\" is larger than the limit of {} bytes", path.native(),
+                  limit);
     content.append(buffer, static_cast<size_t>(n));
   }
 }
@@ -115,7 +118,8 @@ Status write_file_atomically(const std::filesystem::path& path, std::span<const 
   if (file.fd < 0) return system_error("create a file beside", path, errno);
   Status written = write_all(file.fd, content, path);
   if (written && ::fsync(file.fd) != 0) written = system_error("flush", path, errno);
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = system_error("replace", path, errno);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0)
+    written = system_error("replace", path, errno);
   if (!written) ::unlink(temporary.c_str());
   return written;
 }

@@ -11,8 +11,8 @@
 
 namespace edge_infer {
 
-// Identity of a file's content without reading it: equal stamps mean "not touched since" (device, inode, size in
-// bytes, modification and change time in ns).
+// Identity of a file's content without reading it: equal stamps mean "not touched since" (device, inode, size
+// in bytes, modification and change time in ns).
 struct FileStamp {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t mtime_ns = 0, ctime_ns = 0;
@@ -20,12 +20,13 @@ struct FileStamp {
 };
 Result<FileStamp> stamp_file(const std::filesystem::path& path);
 
-// Movable owner of the map; the span stays valid until destruction. A file that shrinks while mapped raises SIGBUS on
-// access, so only files that their owner replaces by rename are mapped (models, caches), never user documents.
+// Movable owner of the map; the span stays valid until destruction. A file that shrinks while mapped raises
+// SIGBUS on access, so only files that their owner replaces by rename are mapped (models, caches), never user
+// documents.
 class MappedFile {
  public:
-  // Errors: kNotFound, kIoError (the path and the system's reason are named); kInvalidArgument for a directory.
-  // `populate` reads the pages ahead in one call instead of faulting them one by one.
+  // Errors: kNotFound, kIoError (the path and the system's reason are named); kInvalidArgument for a
+  // directory. `populate` reads the pages ahead in one call instead of faulting them one by one.
   static Result<MappedFile> open(const std::filesystem::path& path, bool populate = false);
 
   MappedFile() = default;
@@ -45,8 +46,9 @@ class MappedFile {
 // The whole file as a string, up to `limit` bytes (kResourceExhausted beyond).
 Result<std::string> read_file(const std::filesystem::path& path, size_t limit);
 
-// Writes a temporary file beside `path`, flushes it and renames it over `path`: readers see the old or the new
-// content, never a part. Mode 0600. Errors: kIoError with the system's reason (full disk, read-only directory).
+// Writes a temporary file beside `path`, flushes it and renames it over `path`: readers see the old or the
+// new content, never a part. Mode 0600. Errors: kIoError with the system's reason (full disk, read-only
+// directory).
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> content);
 
 }  // namespace edge_infer

@@ -40,11 +40,13 @@ Status ensure_private_dir(const fs::path& dir) {
 }
 
 fs::path own_folder() {
-  // The address of this function names the file it was linked into. Only a library has a name in the loader's map; for
-  // the program itself dladdr() gives argv[0], which may be any file of that name in the working directory.
+  // The address of this function names the file it was linked into. Only a library has a name in the loader's
+  // map; for the program itself dladdr() gives argv[0], which may be any file of that name in the working
+  // directory.
   Dl_info info{};
   link_map* map = nullptr;
-  if (::dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 &&
+  if (::dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map),
+                RTLD_DL_LINKMAP) != 0 &&
       map != nullptr && map->l_name != nullptr && *map->l_name != 0) {
     std::error_code error;
     const fs::path file = fs::canonical(map->l_name, error);

@@ -1,4 +1,5 @@
-// Device: a backend's run-time half (DESIGN.md §2): resolves kernel references to code, declares packed formats.
+// Device: a backend's run-time half (DESIGN.md §2): resolves kernel references to code, declares packed
+// formats.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,12 @@ namespace edge_infer {
 
 // Plain facts about where code runs, known to compiler and runtime alike.
 struct Target {
-  std::string name;                  // "cpu.portable", "cpu.avx2", "cpu.avx512"
+  std::string name;  // "cpu.portable", "cpu.avx2", "cpu.avx512"
   int64_t vector_bytes = 16;
-  int64_t gemm_rows = 1;             // row grain that fills the GEMM register tile
-  int64_t gemm_columns = 1;          // column grain: panel width of the packed weight
+  int64_t gemm_rows = 1;               // row grain that fills the GEMM register tile
+  int64_t gemm_columns = 1;            // column grain: panel width of the packed weight
   std::string packed_linear_format{};  // format of aten.linear's weight, e.g. "nk.f32.p48"
-  int64_t attention_block_rows = 32; // query rows of one attention work unit
+  int64_t attention_block_rows = 32;   // query rows of one attention work unit
 };
 
 struct LoadedKernel {

@@ -15,7 +15,8 @@ std::string known_names() {
   std::string known = "auto";
   for (const BackendInfo& backend : backends()) {
     known += fmt::format(", {}", backend.name);
-    for (const std::string_view variant : backend.variants) known += fmt::format(", {}.{}", backend.name, variant);
+    for (const std::string_view variant : backend.variants)
+      known += fmt::format(", {}.{}", backend.name, variant);
   }
   return known;
 }
@@ -26,7 +27,8 @@ Result<Match> match(std::string_view name) {
   const std::string_view variant = dot == std::string_view::npos ? "" : name.substr(dot + 1);
   for (const BackendInfo& backend : backends()) {
     if (backend.name != base) continue;
-    if (dot == std::string_view::npos || std::ranges::find(backend.variants, variant) != backend.variants.end())
+    if (dot == std::string_view::npos ||
+        std::ranges::find(backend.variants, variant) != backend.variants.end())
       return Match{&backend, variant};
   }
   return fail(ErrorCode::kInvalidArgument, "unknown device \"{}\", expected one of: {}", name, known_names());

@@ -1,4 +1,5 @@
-// The explicit list of back ends. Declared here, defined in backends/registry.cpp, so that nothing above names one.
+// The explicit list of back ends. Declared here, defined in backends/registry.cpp, so that nothing above
+// names one.
 #pragma once
 
 #include <memory>
@@ -21,8 +22,8 @@ struct BackendInfo {
 // In order of preference for `auto`.
 std::span<const BackendInfo> backends();
 
-// The device for "auto", a back end's name ("cpu") or a target ("cpu.avx2"). Errors: kInvalidArgument listing the names,
-// kUnsupported.
+// The device for "auto", a back end's name ("cpu") or a target ("cpu.avx2"). Errors: kInvalidArgument listing
+// the names, kUnsupported.
 Result<std::shared_ptr<const Device>> open_device(std::string_view name);
 
 // The facts of a target by name. Errors: kInvalidArgument listing the names.

@@ -7,11 +7,13 @@
 namespace edge_infer {
 namespace {
 constexpr size_t kGranule = size_t{64} << 10;
-constexpr int kWindow = 64;              // calls between two looks at the capacity
+constexpr int kWindow = 64;                // calls between two looks at the capacity
 constexpr size_t kKeep = size_t{8} << 20;  // below this, trimming is not worth the page faults
 }  // namespace
 
-Arena::~Arena() { release(); }
+Arena::~Arena() {
+  release();
+}
 
 void Arena::release() {
   if (data_ != nullptr) ::munmap(data_, capacity_);
@@ -31,7 +33,8 @@ Status Arena::reserve(size_t bytes) {
   const size_t rounded = (bytes + kGranule - 1) / kGranule * kGranule;
   void* data = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)
-    return fail(ErrorCode::kResourceExhausted, "cannot get {} bytes of memory for the temporaries of a call", rounded);
+    return fail(ErrorCode::kResourceExhausted, "cannot get {} bytes of memory for the temporaries of a call",
+                rounded);
   data_ = static_cast<std::byte*>(data);
   capacity_ = rounded;
   return {};

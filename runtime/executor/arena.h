@@ -1,5 +1,5 @@
-// Arena: the memory of one call's temps. Grows on demand, is trimmed after a stretch of much smaller calls, and is
-// 64-byte aligned.
+// Arena: the memory of one call's temps. Grows on demand, is trimmed after a stretch of much smaller calls,
+// and is 64-byte aligned.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,9 @@ constexpr int64_t kCostPerWorker = 20'000;
 // A GEMM tile of this many rows keeps its operands in L2 while a weight panel is reused.
 constexpr int64_t kTileRows = 256;
 
-int64_t round_up(int64_t value, int64_t grain) { return (value + grain - 1) / grain * grain; }
+int64_t round_up(int64_t value, int64_t grain) {
+  return (value + grain - 1) / grain * grain;
+}
 
 }  // namespace
 
@@ -94,7 +96,8 @@ Status BoundProgram::bind_symbols(ExecutionContext& context, std::span<const Ten
   const auto set = [&](size_t i, int64_t value) -> Status {
     const Symbol& s = program_.symbols[i];
     if (value < s.range.lo || value > s.range.hi)
-      return fail(ErrorCode::kInvalidArgument, "size {} is {}, expected {}..{}", s.name, value, s.range.lo, s.range.hi);
+      return fail(ErrorCode::kInvalidArgument, "size {} is {}, expected {}..{}", s.name, value, s.range.lo,
+                  s.range.hi);
     if (context.symbols[i] != value) context.sizes_valid = false;
     context.symbols[i] = value;
     return {};
@@ -134,13 +137,15 @@ Status BoundProgram::evaluate_sizes(ExecutionContext& context) const {
       domain[1] = c.columns.evaluate(context.symbols);
       domain[2] = c.cost.evaluate(context.symbols);
       if (domain[0] < 0 || domain[1] < 0)
-        return fail(ErrorCode::kInvalidArgument, "program \"{}\": a size overflows at these inputs", program_.name);
+        return fail(ErrorCode::kInvalidArgument, "program \"{}\": a size overflows at these inputs",
+                    program_.name);
     }
   size_t total = 0;
   for (const SymCode& code : slot_bytes_) {
     const int64_t bytes = code.evaluate(context.symbols);
     if (bytes < 0 || bytes == kBadSize || bytes > (int64_t{1} << 46))
-      return fail(ErrorCode::kResourceExhausted, "program \"{}\": a temporary of {} bytes", program_.name, bytes);
+      return fail(ErrorCode::kResourceExhausted, "program \"{}\": a temporary of {} bytes", program_.name,
+                  bytes);
     total += static_cast<size_t>(bytes);
   }
   context.arena_bytes = total;
@@ -151,12 +156,14 @@ Status BoundProgram::evaluate_sizes(ExecutionContext& context) const {
 Status BoundProgram::place_buffers(ExecutionContext& context, std::span<const TensorView> inputs,
                                    std::span<const TensorView> outputs) const {
   if (outputs.size() != output_sizes_.size())
-    return fail(ErrorCode::kInvalidArgument, "{} outputs given, expected {}", outputs.size(), output_sizes_.size());
+    return fail(ErrorCode::kInvalidArgument, "{} outputs given, expected {}", outputs.size(),
+                output_sizes_.size());
   for (size_t o = 0; o < outputs.size(); ++o) {
     bool equal = outputs[o].sizes.size() == output_sizes_[o].size();
     for (size_t d = 0; equal && d < output_sizes_[o].size(); ++d)
       equal = output_sizes_[o][d].evaluate(context.symbols) == outputs[o].sizes[d];
-    if (!equal) return fail(ErrorCode::kInvalidArgument, "output {} has other sizes than the program computes", o);
+    if (!equal)
+      return fail(ErrorCode::kInvalidArgument, "output {} has other sizes than the program computes", o);
   }
   EDGE_INFER_RETURN_IF_ERROR(context.arena.reserve(context.arena_bytes));
   size_t peak = peak_arena_bytes_.load(std::memory_order_relaxed);
@@ -169,11 +176,19 @@ Status BoundProgram::place_buffers(ExecutionContext& context, std::span<const Te
     void* address = nullptr;
     switch (decl.role) {
       case BufferRole::kInput:
-      case BufferRole::kState: address = inputs[index].data; break;
+      case BufferRole::kState:
+        address = inputs[index].data;
+        break;
       case BufferRole::kOutput:
-      case BufferRole::kSaved: address = outputs[index].data; break;
-      case BufferRole::kConstant: address = const_cast<void*>(constants_[index]); break;
-      case BufferRole::kIndex: address = context.units[index].data(); break;
+      case BufferRole::kSaved:
+        address = outputs[index].data;
+        break;
+      case BufferRole::kConstant:
+        address = const_cast<void*>(constants_[index]);
+        break;
+      case BufferRole::kIndex:
+        address = context.units[index].data();
+        break;
       case BufferRole::kTemp:
         if (decl.slot >= 0) {
           size_t offset = 0;
@@ -194,7 +209,8 @@ Status BoundProgram::place_buffers(ExecutionContext& context, std::span<const Te
   return {};
 }
 
-BoundProgram::Tiling BoundProgram::tile(const BoundPhase& phase, const ExecutionContext& context, int workers) const {
+BoundProgram::Tiling BoundProgram::tile(const BoundPhase& phase, const ExecutionContext& context,
+                                        int workers) const {
   const BoundCall& first = phase.calls.front();
   const int64_t* domain = &context.domain[first.index * 3];
   Tiling t;
@@ -221,12 +237,13 @@ BoundProgram::Tiling BoundProgram::tile(const BoundPhase& phase, const Execution
   return t;
 }
 
-void BoundProgram::run_tile(const BoundPhase& phase, const Tiling& t, int64_t tile, const ExecutionContext& context,
-                            void* scratch) const {
+void BoundProgram::run_tile(const BoundPhase& phase, const Tiling& t, int64_t tile,
+                            const ExecutionContext& context, void* scratch) const {
   const int64_t m0 = tile / t.column_tiles * t.row_block, n0 = tile % t.column_tiles * t.column_block;
   const int64_t m1 = std::min(t.rows, m0 + t.row_block), n1 = std::min(t.columns, n0 + t.column_block);
   for (const BoundCall& c : phase.calls) {
-    const KernelArgs args{context.arguments.data() + c.first_argument, context.integers.data() + c.first_integer};
+    const KernelArgs args{context.arguments.data() + c.first_argument,
+                          context.integers.data() + c.first_integer};
     c.kernel.function(&args, m0, m1, n0, n1, scratch);
   }
 }
@@ -240,8 +257,8 @@ void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
     }
     return;
   }
-  // A phase ends when its tiles are finished, not when all workers have arrived: a worker that the system has put aside
-  // between two tiles holds nobody up.
+  // A phase ends when its tiles are finished, not when all workers have arrived: a worker that the system has
+  // put aside between two tiles holds nobody up.
   if (context.progress == nullptr) context.progress = std::make_unique<PhaseProgress[]>(phases_.size());
   for (size_t p = 0; p < phases_.size(); ++p) {
     context.progress[p].next.store(0, std::memory_order_relaxed);
@@ -255,7 +272,8 @@ void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
       for (int64_t i = progress.next.fetch_add(1, std::memory_order_relaxed); i < t.tiles();
            i = progress.next.fetch_add(1, std::memory_order_relaxed)) {
         run_tile(phases_[p], t, i, context, own);
-        if (progress.done.fetch_add(1, std::memory_order_acq_rel) + 1 == t.tiles()) progress.done.notify_all();
+        if (progress.done.fetch_add(1, std::memory_order_acq_rel) + 1 == t.tiles())
+          progress.done.notify_all();
       }
       wait_until(progress.done, t.tiles());
     }

@@ -1,5 +1,5 @@
-// BoundProgram: a Program with its kernels loaded and its constants located, ready to run. Immutable; each concurrent
-// call brings its own ExecutionContext.
+// BoundProgram: a Program with its kernels loaded and its constants located, ready to run. Immutable; each
+// concurrent call brings its own ExecutionContext.
 #pragma once
 
 #include <atomic>
@@ -32,32 +32,34 @@ struct alignas(64) PhaseProgress {
   std::atomic<int64_t> done{0};  // tiles finished
 };
 
-// The mutable state of one call at a time: arena, symbol values, kernel arguments. Reused over calls; a call at sizes
-// already seen allocates nothing.
+// The mutable state of one call at a time: arena, symbol values, kernel arguments. Reused over calls; a call
+// at sizes already seen allocates nothing.
 struct ExecutionContext {
   Arena arena;
   Arena scratch;
   std::vector<int64_t> symbols;
-  std::vector<int64_t> integers;     // of all calls, in order
-  std::vector<void*> buffers;        // address of each buffer
-  std::vector<void*> arguments;      // buffers of all calls, in order
-  std::vector<int64_t> domain;       // rows, columns, cost of each call
+  std::vector<int64_t> integers;  // of all calls, in order
+  std::vector<void*> buffers;     // address of each buffer
+  std::vector<void*> arguments;   // buffers of all calls, in order
+  std::vector<int64_t> domain;    // rows, columns, cost of each call
   std::vector<std::vector<WorkUnit>> units;
   std::unique_ptr<PhaseProgress[]> progress;  // of each phase, for calls with several workers
-  bool sizes_valid = false;          // integers and domain hold the values for `symbols`
+  bool sizes_valid = false;                   // integers and domain hold the values for `symbols`
   size_t arena_bytes = 0;
 };
 
 class BoundProgram {
  public:
   // Errors: kNotFound (kernel), what `constants` reports, kInternal (a program that does not verify).
-  static Result<std::unique_ptr<BoundProgram>> bind(Program program, const Device& device, ConstantSource& constants);
+  static Result<std::unique_ptr<BoundProgram>> bind(Program program, const Device& device,
+                                                    ConstantSource& constants);
 
-  // Runs with at most `max_workers` workers of the process' budget. Inputs satisfy the entry's guards. Outputs are
-  // dense and hold exactly the bytes that output_bytes() says. Errors: kResourceExhausted, kInvalidArgument (a symbol
-  // outside of its range, output sizes that do not match: found and expected are named).
-  Status run(ExecutionContext& context, std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-             int max_workers) const;
+  // Runs with at most `max_workers` workers of the process' budget. Inputs satisfy the entry's guards.
+  // Outputs are dense and hold exactly the bytes that output_bytes() says. Errors: kResourceExhausted,
+  // kInvalidArgument (a symbol outside of its range, output sizes that do not match: found and expected are
+  // named).
+  Status run(ExecutionContext& context, std::span<const TensorView> inputs,
+             std::span<const TensorView> outputs, int max_workers) const;
 
   const Program& program() const { return program_; }
   // Largest arena of any call so far, in bytes.

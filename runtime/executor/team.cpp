@@ -49,7 +49,9 @@ WorkerShare::WorkerShare(int wanted) : workers_(1) {
   }
 }
 
-WorkerShare::~WorkerShare() { free_workers().fetch_add(workers_, std::memory_order_relaxed); }
+WorkerShare::~WorkerShare() {
+  free_workers().fetch_add(workers_, std::memory_order_relaxed);
+}
 
 void wait_until(const std::atomic<int64_t>& counter, int64_t value) {
   constexpr int kSpins = 2000;  // about 50 us
@@ -69,8 +71,8 @@ void run_team(int workers, void (*body)(void*, int), void* context) {
   }
 #if defined(EDGE_INFER_USE_OPENMP)
   if (!forked.load(std::memory_order_relaxed)) {
-    // The runtime may grant fewer threads than asked for (nested regions, OMP_THREAD_LIMIT). Each worker is promised to
-    // run once, so a short team must not start: it falls through to std::thread.
+    // The runtime may grant fewer threads than asked for (nested regions, OMP_THREAD_LIMIT). Each worker is
+    // promised to run once, so a short team must not start: it falls through to std::thread.
     bool complete = false;
 #pragma omp parallel num_threads(workers) shared(complete)
     {

@@ -1,5 +1,5 @@
-// Worker teams: the only place where the runtime makes threads. One worker budget a process: a call takes what is
-// free, at least one, so that two callers get one worker each instead of fighting over all of them.
+// Worker teams: the only place where the runtime makes threads. One worker budget a process: a call takes
+// what is free, at least one, so that two callers get one worker each instead of fighting over all of them.
 #pragma once
 
 #include <atomic>
@@ -21,13 +21,14 @@ class WorkerShare {
   int workers_;
 };
 
-// Returns when `counter`, which only grows, has reached `value`; whoever brings it there calls notify_all(). Spins briefly,
-// then sleeps: a phase takes tens of microseconds, but a virtual CPU may be taken away for milliseconds.
+// Returns when `counter`, which only grows, has reached `value`; whoever brings it there calls notify_all().
+// Spins briefly, then sleeps: a phase takes tens of microseconds, but a virtual CPU may be taken away for
+// milliseconds.
 void wait_until(const std::atomic<int64_t>& counter, int64_t value);
 
-// Calls body(worker) once on each of `workers` workers, 0 on the calling thread; returns when all have returned.
-// `body` must not throw. One OpenMP region, or std::thread in builds without OpenMP and in a forked child, where the
-// OpenMP runtime of the parent's threads is gone.
+// Calls body(worker) once on each of `workers` workers, 0 on the calling thread; returns when all have
+// returned. `body` must not throw. One OpenMP region, or std::thread in builds without OpenMP and in a forked
+// child, where the OpenMP runtime of the parent's threads is gone.
 void run_team(int workers, void (*body)(void* context, int worker), void* context);
 
 template <typename F>

@@ -1,6 +1,6 @@
-// GuardSet: what must hold of a call's inputs for an entry to be valid, as a flat list of integer comparisons over a
-// flattened view of the call (CallSignature). Checked in well under a microsecond; a failure names the guard, what was
-// expected and found, and what made it.
+// GuardSet: what must hold of a call's inputs for an entry to be valid, as a flat list of integer comparisons
+// over a flattened view of the call (CallSignature). Checked in well under a microsecond; a failure names the
+// guard, what was expected and found, and what made it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct TensorView {
   std::span<const int64_t> sizes;
 };
 
-// Settings of a call that select an entry. The number of workers is an argument of kernels, never one of these.
+// Settings of a call that select an entry. The number of workers is an argument of kernels, never one of
+// these.
 struct CallSettings {
   enum class Precision : int64_t { kF32, kBF16, kF16 };
   Precision precision = Precision::kF32;
@@ -57,11 +58,12 @@ class GuardSet {
   std::span<const Guard> guards() const { return guards_; }
   const std::string& origin(size_t i) const { return origins_[i]; }
 
-  // Index of the first guard that fails, or nothing. Guards are ordered so that each may rely on those before it:
-  // rank guards stand before size guards of the same input. Never allocates.
+  // Index of the first guard that fails, or nothing. Guards are ordered so that each may rely on those before
+  // it: rank guards stand before size guards of the same input. Never allocates.
   std::optional<size_t> first_failure(std::span<const TensorView> inputs, const CallSettings& settings) const;
   // "size(input 0, dim 0) in 1..16384 (input %ids): found 0": for explain and errors.
-  std::string describe_failure(size_t guard, std::span<const TensorView> inputs, const CallSettings& settings) const;
+  std::string describe_failure(size_t guard, std::span<const TensorView> inputs,
+                               const CallSettings& settings) const;
   std::string print_one(size_t i) const;  // "size(input 0, dim 0) in 1..16384"
   // One guard a line, with its origin as a comment.
   std::string print() const;

@@ -6,7 +6,9 @@
 namespace edge_infer {
 namespace {
 constexpr size_t kAlign = AlignedBytes::kAlignment;
-constexpr size_t round_up(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+constexpr size_t round_up(size_t bytes) {
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
 }  // namespace
 
 BatchBlock::Layout BatchBlock::layout(const BatchCapacity& c) {
@@ -22,9 +24,7 @@ BatchBlock::Layout BatchBlock::layout(const BatchCapacity& c) {
 }
 
 BatchBlock::BatchBlock(const BatchCapacity& capacity)
-    : capacity_(capacity),
-      layout_(layout(capacity)),
-      memory_(layout_.bytes) {
+    : capacity_(capacity), layout_(layout(capacity)), memory_(layout_.bytes) {
   std::memset(memory_.data(), 0, sizeof(Header));
 }
 
@@ -37,10 +37,11 @@ Status BatchBlock::fill(std::span<const std::span<const int32_t>> texts, int64_t
     units += (length + block_rows - 1) / block_rows;
     longest = std::max(longest, length);
   }
-  if (static_cast<int64_t>(texts.size()) > capacity_.sequences || tokens > capacity_.tokens || units > capacity_.units)
+  if (static_cast<int64_t>(texts.size()) > capacity_.sequences || tokens > capacity_.tokens ||
+      units > capacity_.units)
     return fail(ErrorCode::kResourceExhausted,
-                "batch of {} sequences, {} tokens, {} units exceeds the capacity of {}, {}, {}", texts.size(), tokens,
-                units, capacity_.sequences, capacity_.tokens, capacity_.units);
+                "batch of {} sequences, {} tokens, {} units exceeds the capacity of {}, {}, {}", texts.size(),
+                tokens, units, capacity_.sequences, capacity_.tokens, capacity_.units);
   Header& h = *reinterpret_cast<Header*>(memory_.data());
   h = {.version = 1,
        .tokens = static_cast<int32_t>(tokens),

@@ -1,5 +1,5 @@
-// BatchBlock: the description of one packed batch, one layout for every back end (loop_ir.md §8): a 64-byte header,
-// then sections at offsets fixed by the capacities, each 64-byte aligned.
+// BatchBlock: the description of one packed batch, one layout for every back end (loop_ir.md §8): a 64-byte
+// header, then sections at offsets fixed by the capacities, each 64-byte aligned.
 #pragma once
 
 #include <cstddef>
@@ -34,17 +34,18 @@ class BatchBlock {
 
   explicit BatchBlock(const BatchCapacity& capacity);
 
-  // Packs `texts` (token ids) and the work units of `block_rows` rows. Errors: kInvalidArgument for an empty text,
-  // kResourceExhausted when a capacity is exceeded; the block is then unchanged.
+  // Packs `texts` (token ids) and the work units of `block_rows` rows. Errors: kInvalidArgument for an empty
+  // text, kResourceExhausted when a capacity is exceeded; the block is then unchanged.
   Status fill(std::span<const std::span<const int32_t>> texts, int64_t block_rows);
 
   const Header& header() const { return *reinterpret_cast<const Header*>(memory_.data()); }
-  std::span<int32_t> offsets() { return section(layout_.offsets, header().sequences + 1); }      // [B + 1]
-  std::span<int32_t> ids() { return section(layout_.ids, header().tokens); }                     // [T]
-  std::span<int32_t> positions() { return section(layout_.positions, header().tokens); }         // [T]
-  std::span<int32_t> sequence_of() { return section(layout_.sequence_of, header().tokens); }     // [T]
+  std::span<int32_t> offsets() { return section(layout_.offsets, header().sequences + 1); }   // [B + 1]
+  std::span<int32_t> ids() { return section(layout_.ids, header().tokens); }                  // [T]
+  std::span<int32_t> positions() { return section(layout_.positions, header().tokens); }      // [T]
+  std::span<int32_t> sequence_of() { return section(layout_.sequence_of, header().tokens); }  // [T]
   std::span<WorkUnit> units() {
-    return {reinterpret_cast<WorkUnit*>(memory_.data() + layout_.units), static_cast<size_t>(header().unit_counts[0])};
+    return {reinterpret_cast<WorkUnit*>(memory_.data() + layout_.units),
+            static_cast<size_t>(header().unit_counts[0])};
   }
   const BatchCapacity& capacity() const { return capacity_; }
 

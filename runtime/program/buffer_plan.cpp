@@ -44,7 +44,8 @@ void plan_buffers(Program& program) {
   std::vector<int32_t> order;
   for (size_t b = 0; b < program.buffers.size(); ++b) {
     program.buffers[b].slot = -1;
-    if (program.buffers[b].role == BufferRole::kTemp && lives[b].first >= 0) order.push_back(static_cast<int32_t>(b));
+    if (program.buffers[b].role == BufferRole::kTemp && lives[b].first >= 0)
+      order.push_back(static_cast<int32_t>(b));
   }
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
     return lives[static_cast<size_t>(a)].first < lives[static_cast<size_t>(b)].first;
@@ -56,13 +57,14 @@ void plan_buffers(Program& program) {
     const Lifetime& life = lives[static_cast<size_t>(b)];
     const SymInt bytes = ceildiv(buffer_bytes(buffer), 64) * 64;
     const int64_t hint = bytes.evaluate(hints).value_or(0);
-    // Best fit at the hint sizes: the free slot whose size is nearest, so that one large temp does not grow a small
-    // slot while a large one stands empty.
+    // Best fit at the hint sizes: the free slot whose size is nearest, so that one large temp does not grow a
+    // small slot while a large one stands empty.
     int32_t best = -1;
     for (size_t s = 0; s < slots.size(); ++s) {
       if (slots[s].free_from > life.first) continue;
       const auto distance = [&](const Slot& slot) { return std::abs(slot.hint - hint); };
-      if (best < 0 || distance(slots[s]) < distance(slots[static_cast<size_t>(best)])) best = static_cast<int32_t>(s);
+      if (best < 0 || distance(slots[s]) < distance(slots[static_cast<size_t>(best)]))
+        best = static_cast<int32_t>(s);
     }
     if (best < 0) {
       best = static_cast<int32_t>(slots.size());

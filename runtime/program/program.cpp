@@ -9,23 +9,34 @@ namespace {
 
 const char* role_name(BufferRole role) {
   switch (role) {
-    case BufferRole::kInput: return "in";
-    case BufferRole::kOutput: return "out";
-    case BufferRole::kTemp: return "temp";
-    case BufferRole::kConstant: return "const";
-    case BufferRole::kState: return "state";
-    case BufferRole::kSaved: return "saved";
-    case BufferRole::kIndex: return "index";
+    case BufferRole::kInput:
+      return "in";
+    case BufferRole::kOutput:
+      return "out";
+    case BufferRole::kTemp:
+      return "temp";
+    case BufferRole::kConstant:
+      return "const";
+    case BufferRole::kState:
+      return "state";
+    case BufferRole::kSaved:
+      return "saved";
+    case BufferRole::kIndex:
+      return "index";
   }
   return "?";
 }
 
 const char* split_name(Phase::Split split) {
   switch (split) {
-    case Phase::Split::kRows: return "rows";
-    case Phase::Split::kColumns: return "columns";
-    case Phase::Split::kRowsColumns: return "rows x columns";
-    case Phase::Split::kSerial: return "serial";
+    case Phase::Split::kRows:
+      return "rows";
+    case Phase::Split::kColumns:
+      return "columns";
+    case Phase::Split::kRowsColumns:
+      return "rows x columns";
+    case Phase::Split::kSerial:
+      return "serial";
   }
   return "?";
 }
@@ -38,10 +49,12 @@ std::string join(const std::vector<SymInt>& list) {
 
 std::string print_buffer(const Program& program, size_t i) {
   const BufferDecl& b = program.buffers[i];
-  std::string text = fmt::format("  b{}: {} {}[{}]", i, role_name(b.role), dtype_name(b.dtype), join(b.sizes));
+  std::string text =
+      fmt::format("  b{}: {} {}[{}]", i, role_name(b.role), dtype_name(b.dtype), join(b.sizes));
   if (b.role == BufferRole::kConstant) {
     const ConstantDecl& c = program.constants[static_cast<size_t>(b.index)];
-    text += fmt::format(" = {} {}", c.format, c.sources.empty() ? "literal" : fmt::format("{}", fmt::join(c.sources, " ++ ")));
+    text += fmt::format(" = {} {}", c.format,
+                        c.sources.empty() ? "literal" : fmt::format("{}", fmt::join(c.sources, " ++ ")));
   } else if (b.slot >= 0) {
     text += fmt::format(" s{}", b.slot);
   } else if (b.index >= 0) {
@@ -55,7 +68,8 @@ Status check_symbols(const Program& program, const SymInt& expression, const std
     bool known = false;
     for (const Symbol& s : program.symbols) known = known || s.name == name;
     if (!known)
-      return fail(ErrorCode::kInternal, "program \"{}\": {} uses undeclared symbol {}", program.name, where, name);
+      return fail(ErrorCode::kInternal, "program \"{}\": {} uses undeclared symbol {}", program.name, where,
+                  name);
   }
   return {};
 }
@@ -70,7 +84,8 @@ std::string print_program(const Program& program) {
   }
   out += ")\n";
   for (size_t i = 0; i < program.buffers.size(); ++i) out += print_buffer(program, i);
-  for (size_t i = 0; i < program.slots.size(); ++i) out += fmt::format("  slot s{}: {} bytes\n", i, program.slots[i].str());
+  for (size_t i = 0; i < program.slots.size(); ++i)
+    out += fmt::format("  slot s{}: {} bytes\n", i, program.slots[i].str());
   for (const UnitListDecl& u : program.unit_lists)
     out += fmt::format("  units {} = blocks of {} rows of b{}\n", u.count, u.block_rows, u.offsets);
   for (size_t p = 0; p < program.phases.size(); ++p) {
@@ -80,8 +95,8 @@ std::string print_program(const Program& program) {
       for (const int32_t b : c.buffers)
         buffers += fmt::format("{}{}", buffers.empty() ? "" : ", ", b < 0 ? "none" : fmt::format("b{}", b));
       out += fmt::format("    {}({}) [{}] over {} by {} x {} by {}\n",
-                         program.kernels[static_cast<size_t>(c.kernel)].name, buffers, join(c.integers), c.rows.str(),
-                         c.row_grain, c.columns.str(), c.column_grain);
+                         program.kernels[static_cast<size_t>(c.kernel)].name, buffers, join(c.integers),
+                         c.rows.str(), c.row_grain, c.columns.str(), c.column_grain);
     }
   }
   return out;
@@ -96,9 +111,11 @@ Status verify_program(const Program& program) {
     const BufferDecl& b = program.buffers[i];
     for (const SymInt& size : b.sizes)
       EDGE_INFER_RETURN_IF_ERROR(check_symbols(program, size, fmt::format("buffer b{}", i)));
-    if (b.role == BufferRole::kConstant && (b.index < 0 || b.index >= static_cast<int32_t>(program.constants.size())))
+    if (b.role == BufferRole::kConstant &&
+        (b.index < 0 || b.index >= static_cast<int32_t>(program.constants.size())))
       return bad(fmt::format("buffer b{} names constant {} of {}", i, b.index, program.constants.size()));
-    if (b.role == BufferRole::kIndex && (b.index < 0 || b.index >= static_cast<int32_t>(program.unit_lists.size())))
+    if (b.role == BufferRole::kIndex &&
+        (b.index < 0 || b.index >= static_cast<int32_t>(program.unit_lists.size())))
       return bad(fmt::format("buffer b{} names unit list {} of {}", i, b.index, program.unit_lists.size()));
     if (b.slot >= static_cast<int32_t>(program.slots.size()))
       return bad(fmt::format("buffer b{} has slot {} of {}", i, b.slot, program.slots.size()));
@@ -114,10 +131,12 @@ Status verify_program(const Program& program) {
         if (b >= static_cast<int32_t>(program.buffers.size()))
           return bad(fmt::format("{} uses buffer {} of {}", where, b, program.buffers.size()));
         if (b < 0) continue;
-        if (program.buffers[static_cast<size_t>(b)].role == BufferRole::kTemp && program.buffers[static_cast<size_t>(b)].slot < 0)
+        if (program.buffers[static_cast<size_t>(b)].role == BufferRole::kTemp &&
+            program.buffers[static_cast<size_t>(b)].slot < 0)
           return bad(fmt::format("{} uses temp b{} without memory", where, b));
         // The first operand is the one written (prebuilt convention).
-        if (i > 0 && !written.contains(b)) return bad(fmt::format("{} reads b{} before it is written", where, b));
+        if (i > 0 && !written.contains(b))
+          return bad(fmt::format("{} reads b{} before it is written", where, b));
       }
       if (!c.buffers.empty() && c.buffers[0] >= 0) written.insert(c.buffers[0]);
       for (const SymInt& e : c.integers) EDGE_INFER_RETURN_IF_ERROR(check_symbols(program, e, where));

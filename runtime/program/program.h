@@ -1,5 +1,6 @@
-// Program: plain data that says how a graph runs: symbols, buffers with their plan, constants, kernels, phases.
-// It holds no pointer and no code, so that it can be printed, stored and compared (loop_ir.md §9, §10).
+// Program: plain data that says how a graph runs: symbols, buffers with their plan, constants, kernels,
+// phases. It holds no pointer and no code, so that it can be printed, stored and compared (loop_ir.md §9,
+// §10).
 #pragma once
 
 #include <cstdint>
@@ -18,24 +19,24 @@ struct BufferDecl {
   BufferRole role = BufferRole::kTemp;
   DType dtype = DType::kF32;
   std::vector<SymInt> sizes;
-  int32_t index = -1;  // kInput, kOutput, kState, kSaved: position among those of the call; kConstant: in constants;
-                       // kIndex: in unit_lists
-  int32_t slot = -1;   // kTemp: arena slot (buffer plan)
+  int32_t index = -1;  // kInput, kOutput, kState, kSaved: position among those of the call; kConstant: in
+                       // constants; kIndex: in unit_lists
+  int32_t slot = -1;  // kTemp: arena slot (buffer plan)
 };
 
-// Where a constant's bytes come from. `format` "raw" is the tensor as in its file; other names are packed formats that
-// a device declares (Device::packed_bytes, Device::pack), made once and kept in a mapped file.
+// Where a constant's bytes come from. `format` "raw" is the tensor as in its file; other names are packed
+// formats that a device declares (Device::packed_bytes, Device::pack), made once and kept in a mapped file.
 struct ConstantDecl {
   std::vector<std::string> sources;  // tensor names; several are concatenated along rows before packing
   std::string format = "raw";
   DType dtype = DType::kF32;
-  std::vector<int64_t> sizes;  // of the whole (concatenated) tensor
+  std::vector<int64_t> sizes;      // of the whole (concatenated) tensor
   std::vector<std::byte> literal;  // the bytes themselves, for small folded constants; sources is empty then
 };
 
-// The work units of packed sequences: {sequence, first row in it} for each block of `block_rows` rows, blocks counted
-// from the sequence's first row. Made by the executor from the i32 offsets buffer `offsets` (B + 1 entries, ascending
-// from 0); the number of units becomes the value of symbol `count`.
+// The work units of packed sequences: {sequence, first row in it} for each block of `block_rows` rows, blocks
+// counted from the sequence's first row. Made by the executor from the i32 offsets buffer `offsets` (B + 1
+// entries, ascending from 0); the number of units becomes the value of symbol `count`.
 struct UnitListDecl {
   int32_t offsets = -1;  // buffer
   int64_t block_rows = 0;
@@ -51,7 +52,7 @@ struct KernelRef {
 // One way to run a call. `integers` are evaluated for each run and passed as KernelArgs::integers.
 struct Call {
   int32_t kernel = -1;
-  std::vector<int32_t> buffers;   // -1: absent
+  std::vector<int32_t> buffers;  // -1: absent
   std::vector<SymInt> integers;
   // Domain; rows and columns are split in multiples of the grains.
   SymInt rows = 1, columns = 1;
@@ -61,8 +62,8 @@ struct Call {
   int32_t node = -1;  // provenance: graph node id, for explain only
 };
 
-// Calls between two barriers. All calls of a phase share the partition of the first: within a phase a call may read
-// only rows of its own range from an earlier call.
+// Calls between two barriers. All calls of a phase share the partition of the first: within a phase a call
+// may read only rows of its own range from an earlier call.
 struct Phase {
   enum class Split { kRows, kColumns, kRowsColumns, kSerial };
   Split split = Split::kRows;
@@ -74,7 +75,7 @@ struct Program {
   std::string accumulation_class;  // e.g. "f32.k1"
   std::vector<Symbol> symbols;     // inputs' symbols first, then unit counts
   std::vector<BufferDecl> buffers;
-  std::vector<SymInt> slots;       // bytes of each arena slot
+  std::vector<SymInt> slots;  // bytes of each arena slot
   std::vector<ConstantDecl> constants;
   std::vector<UnitListDecl> unit_lists;
   std::vector<KernelRef> kernels;
@@ -89,8 +90,8 @@ struct Program {
 
 // Text for dumps, golden tests and comparison.
 std::string print_program(const Program& program);
-// Checks indices, symbols and the plan: no two live temps overlap (by construction of slots), each temp is written
-// before it is read. Errors: kInternal.
+// Checks indices, symbols and the plan: no two live temps overlap (by construction of slots), each temp is
+// written before it is read. Errors: kInternal.
 Status verify_program(const Program& program);
 
 }  // namespace edge_infer

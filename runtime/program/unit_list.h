@@ -1,4 +1,5 @@
-// Work units of packed sequences: blocks of query rows that never cross a sequence (loop_ir.md §6, attention).
+// Work units of packed sequences: blocks of query rows that never cross a sequence (loop_ir.md §6,
+// attention).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 #include "runtime/symbolic/sym_int.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -21,6 +22,10 @@ SymInt make_opaque(SymKind kind, const SymInt& a, const SymInt& b) {
   return compare(a, b) <= 0 ? make_atom(kind, {a, b}) : make_atom(kind, {b, a});
 }
 
+bool precedes(const SymInt& a, const SymInt& b) {
+  return compare(a, b) < 0;
+}
+
 std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b) {
   std::vector<Polynomial> parts;
   const auto push = [&](const SymTerm* x, int64_t cx, const SymTerm* y, int64_t cy) {
@@ -29,10 +34,11 @@ std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b) {
     if (*coefficient == 0) return true;
     Polynomial part;
     SymTerm term{*coefficient, {}};
-    for (const SymTerm* t : {x, y})
-      if (t != nullptr) term.factors.insert(term.factors.end(), t->factors.begin(), t->factors.end());
-    std::sort(term.factors.begin(), term.factors.end(),
-              [](const SymInt& l, const SymInt& r) { return compare(l, r) < 0; });
+    static const std::vector<SymInt> none;
+    const auto& left = x != nullptr ? x->factors : none;
+    const auto& right = y != nullptr ? y->factors : none;
+    std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(term.factors),
+               precedes);
     if (term.factors.empty()) {
       part.constant = *coefficient;
     } else {
@@ -67,8 +73,7 @@ std::optional<Polynomial> recombined(Polynomial p) {
         SymTerm partner = term;
         partner.factors[f] = floordiv(node.args[0], node.args[1]);
         if (partner.factors[f].node().kind != SymKind::kFloorDiv) continue;
-        std::sort(partner.factors.begin(), partner.factors.end(),
-                  [](const SymInt& l, const SymInt& r) { return compare(l, r) < 0; });
+        std::sort(partner.factors.begin(), partner.factors.end(), precedes);
         const auto equal_factors = [&](const SymTerm& other) { return other.factors == partner.factors; };
         if (std::none_of(p.terms.begin(), p.terms.end(), equal_factors)) continue;
         SymInt rest = term.coefficient;
@@ -163,6 +168,18 @@ SymInt mod_by_constant(const SymInt& a, int64_t c) {
   return make_atom(SymKind::kMod, {from_polynomial(std::move(p)), SymInt(c)});
 }
 
+// a - b where both have the same terms.
+std::optional<int64_t> constant_difference(const SymInt& a, const SymInt& b) {
+  // Without a subtraction: an atom or a constant is never a sum of the same terms as another atom.
+  const auto is_sum = [](const SymInt& e) {
+    return e.node().kind == SymKind::kSum || e.constant().has_value();
+  };
+  if (!is_sum(a) && !is_sum(b)) return a == b ? std::optional<int64_t>(0) : std::nullopt;
+  if (std::max(a.node().terms.size(), size_t{1}) != std::max(b.node().terms.size(), size_t{1}))
+    return std::nullopt;
+  return (a - b).constant();
+}
+
 SymInt extremum(SymKind kind, const SymInt& a, const SymInt& b) {
   const auto operands = [kind](const SymInt& e) {
     return e.node().kind == kind ? e.node().args : std::vector{e};
@@ -172,7 +189,7 @@ SymInt extremum(SymKind kind, const SymInt& a, const SymInt& b) {
   for (const SymInt& arg : operands(b)) {
     bool dominated = false;
     for (SymInt& other : kept) {
-      const auto difference = (arg - other).constant();
+      const auto difference = constant_difference(arg, other);
       if (!difference) continue;
       dominated = true;
       if (kind == SymKind::kMin ? *difference < 0 : *difference > 0) other = arg;
@@ -181,7 +198,7 @@ SymInt extremum(SymKind kind, const SymInt& a, const SymInt& b) {
     if (!dominated) kept.push_back(arg);
   }
   if (kept.size() == 1) return kept[0];
-  std::sort(kept.begin(), kept.end(), [](const SymInt& l, const SymInt& r) { return compare(l, r) < 0; });
+  std::sort(kept.begin(), kept.end(), precedes);
   return make_atom(kind, std::move(kept));
 }
 

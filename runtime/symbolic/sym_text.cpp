@@ -10,8 +10,8 @@ namespace edge_infer {
 namespace {
 
 constexpr int kMaxNesting = 64;
-constexpr int64_t kMaxTreeNodes = 2000;
-constexpr size_t kMaxLength = 16384;
+constexpr int64_t kMaxTreeNodes = 1000;
+constexpr size_t kMaxLength = 4096;
 
 void print(const SymInt& e, std::string& out);
 

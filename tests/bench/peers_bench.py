@@ -77,7 +77,7 @@ def take_turns(runs, seconds):
     best, counts, end = [float("inf")] * len(runs), 0, time.monotonic() + seconds
     while counts < 5 or time.monotonic() < end:
         for i, run in enumerate(runs):
-            time.sleep(0.004)
+            time.sleep(0.02)
             start = time.perf_counter()
             run()
             best[i] = min(best[i], time.perf_counter() - start)

@@ -232,8 +232,9 @@ class Generator {
     const bool product = op == "aten.mul.Scalar";
     const double magnitude = product ? a->magnitude * std::fabs(value) : a->magnitude + std::fabs(value);
     const double error = product ? a->error * std::fabs(value) : a->error;
-    const Attribute attribute = is_floating(dtype) ? Attribute(value) : Attribute(number);
-    return one(op, {a->value}, {{"scalar", attribute}}, magnitude, rounded(error, magnitude, dtype));
+    Attributes attributes = {{"scalar", number}};
+    if (is_floating(dtype)) attributes = {{"scalar", value}};
+    return one(op, {a->value}, attributes, magnitude, rounded(error, magnitude, dtype));
   }
 
   // a / (|b| + 0.5)

@@ -14,7 +14,8 @@ using namespace edge_infer;
 Status load(const char* dir, const char* text) {
   EDGE_INFER_ASSIGN(const ModelDirectory model, ModelDirectory::open(dir));
   EDGE_INFER_ASSIGN(const WeightStore weights, WeightStore::open(model.transformer_dir()));
-  for (const DenseConfig& dense : model.sentence().dense) EDGE_INFER_RETURN_IF_ERROR(WeightStore::open(dense.dir));
+  for (const DenseConfig& dense : model.sentence().dense)
+    EDGE_INFER_RETURN_IF_ERROR(WeightStore::open(dense.dir));
   EDGE_INFER_ASSIGN(const auto tokenizer, Tokenizer::load(model.transformer_dir()));
   Encoding encoding;
   tokenizer->encode(text, model.max_seq_length(), encoding);

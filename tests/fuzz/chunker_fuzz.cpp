@@ -20,8 +20,8 @@ size_t visible(std::string_view text) {
 
 }  // namespace
 
-// Bytes 0..2: budget, overlap, prompt; the rest is text, cut into blocks at bytes 1..31 that are no white space, which also tell
-// the kind and level of what follows.
+// Bytes 0..2: budget, overlap, prompt; the rest is text, cut into blocks at bytes 1..31 that are no white
+// space, which also tell the kind and level of what follows.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 3 || size > 1 << 16) return 0;
   ChunkOptions options;

@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr int64_t kFile = 4096;
   ReadLimits limits;
   limits.text_bytes = 1 << 16;
-  const Result<ReaderAnswer> answer = decode_answer({reinterpret_cast<const char*>(data), size}, limits, kFile);
+  const Result<ReaderAnswer> answer =
+      decode_answer({reinterpret_cast<const char*>(data), size}, limits, kFile);
   if (!answer || !answer->document) return 0;
   const int64_t most = has_extracted_offsets(answer->document->format) ? 3 * limits.text_bytes : kFile;
   for (const Block& block : answer->document->blocks) {

@@ -1,5 +1,5 @@
-// edge-infer-read: the process in which documents are parsed. Descriptor 0 is the document, 1 a pipe for the answer
-// (protocol.h). Started by read_document() only:
+// edge-infer-read: the process in which documents are parsed. Descriptor 0 is the document, 1 a pipe for the
+// answer (protocol.h). Started by read_document() only:
 //   edge-infer-read NAME TEXT_BYTES MEMORY_BYTES TIME_MS PDFIUM
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -58,7 +58,8 @@ ReaderAnswer answer(const char* name, const char* pdfium, const ReadLimits& limi
     out.landlock = state.landlock;
     out.document = prepared->read(limits);
   } catch (const std::bad_alloc&) {
-    out.document = fail(ErrorCode::kResourceExhausted, "reading needs more than {} bytes of memory", limits.memory_bytes);
+    out.document = fail(ErrorCode::kResourceExhausted, "reading needs more than {} bytes of memory",
+                        limits.memory_bytes);
   } catch (const std::exception& e) {
     out.document = fail(ErrorCode::kInternal, "the reader failed: {}", e.what());
   }
@@ -77,7 +78,8 @@ int main(int argc, char** argv) {
     limits.time_ms = number(argv[4]);
   }
   if (argc != 6 || limits.text_bytes < 0 || limits.memory_bytes < 0 || limits.time_ms < 0) {
-    std::fputs("edge-infer-read is started by edge-infer to read documents; it has no use by itself\n", stderr);
+    std::fputs("edge-infer-read is started by edge-infer to read documents; it has no use by itself\n",
+               stderr);
     return 2;
   }
   struct stat st{};
@@ -88,7 +90,9 @@ int main(int argc, char** argv) {
   try {
     bytes = encode_answer(answer(argv[1], argv[5], limits));
   } catch (const std::bad_alloc&) {
-    bytes = encode_answer({false, false, fail(ErrorCode::kResourceExhausted, "reading needs more than {} bytes of memory", limits.memory_bytes)});
+    bytes = encode_answer({false, false,
+                           fail(ErrorCode::kResourceExhausted, "reading needs more than {} bytes of memory",
+                                limits.memory_bytes)});
   }
   write_all(bytes);
   ::_exit(0);

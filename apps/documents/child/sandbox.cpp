@@ -59,8 +59,9 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 bool enter_seccomp() {
 #if !defined(EDGE_INFER_SANITIZED) && (defined(__x86_64__) || defined(__aarch64__))
   constexpr uint32_t kAllowed[] = {
-      SYS_read,   SYS_write,   SYS_munmap,     SYS_mremap,        SYS_madvise, SYS_brk,     SYS_futex,
-      SYS_exit,   SYS_exit_group, SYS_clock_gettime, SYS_fstat,   SYS_getrandom, SYS_rt_sigreturn, SYS_sysinfo,
+      SYS_read,       SYS_write,     SYS_munmap,       SYS_mremap,     SYS_madvise,
+      SYS_brk,        SYS_futex,     SYS_exit,         SYS_exit_group, SYS_clock_gettime,
+      SYS_fstat,      SYS_getrandom, SYS_rt_sigreturn, SYS_sysinfo,
 #ifdef SYS_newfstatat
       SYS_newfstatat,
 #endif

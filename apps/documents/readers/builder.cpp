@@ -8,7 +8,9 @@
 namespace edge_infer {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
 
 bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -22,8 +24,9 @@ size_t character_size(std::string_view text, size_t at) {
 }
 
 const Origin& run_at(const std::vector<Origin>& runs, int64_t at) {
-  const auto next = std::upper_bound(runs.begin(), runs.end(), at,
-                                     [](int64_t offset, const Origin& run) { return offset < run.text_offset; });
+  const auto next = std::upper_bound(runs.begin(), runs.end(), at, [](int64_t offset, const Origin& run) {
+    return offset < run.text_offset;
+  });
   return next == runs.begin() ? runs.front() : *(next - 1);
 }
 
@@ -57,7 +60,7 @@ Result<Document> DocumentBuilder::finish() && {
   // The title is shown in lists: one line, no control characters, a bounded length.
   std::string& title = document_.title;
   std::string clean;
-  for (size_t i = 0; i < title.size() && clean.size() < 500; ) {
+  for (size_t i = 0; i < title.size() && clean.size() < 500;) {
     const size_t size = character_size(title, i);
     if (size == 1 && (!is_plain(title[i]) || is_space(title[i]))) {
       if (!clean.empty() && clean.back() != ' ') clean.push_back(' ');
@@ -115,7 +118,8 @@ void BlockText::append_linear(size_t at, size_t size) {
     const Origin& run = next == runs.begin() ? *next : *(next - 1);
     const int64_t end = next == runs.end() ? stop : std::min(stop, next->text_offset);
     const int64_t offset = run.source_offset + (position - run.text_offset) / run.text_unit * run.source_unit;
-    append_origin(origins_, static_cast<int64_t>(text_.size()), end - position, offset, run.text_unit, run.source_unit);
+    append_origin(origins_, static_cast<int64_t>(text_.size()), end - position, offset, run.text_unit,
+                  run.source_unit);
     text_.append(piece, static_cast<size_t>(position) - at, static_cast<size_t>(end - position));
     position = end;
     if (next != runs.end()) ++next;
@@ -138,9 +142,9 @@ void BlockText::copy(size_t at, size_t size) {
       size_t stop = at;
       while (stop < end && is_space(text[stop])) ++stop;
       // Blank lines go; the indent of the first line of code stays.
-      const size_t line = keep_indent_ ? text.substr(at, stop - at).find_last_of("\n\r") : std::string_view::npos;
       if (keep_indent_ && stop < end) {
-        const size_t indent = line == std::string_view::npos ? at : at + line + 1;
+        size_t indent = stop;
+        while (indent > at && (text[indent - 1] == ' ' || text[indent - 1] == '\t')) --indent;
         append_linear(indent, stop - indent);
       }
       at = stop;
@@ -193,7 +197,8 @@ void BlockText::copy_collapsed(size_t at, size_t size) {
 
 void BlockText::replace(std::string_view text, size_t at, size_t size) {
   if (text_.empty() && std::all_of(text.begin(), text.end(), is_space)) return;
-  if (pending_size_ > 0 && !ends_in_space() && !is_space(text.front())) append_unit(" ", pending_at_, pending_size_);
+  if (pending_size_ > 0 && !ends_in_space() && !is_space(text.front()))
+    append_unit(" ", pending_at_, pending_size_);
   pending_size_ = 0;
   append_unit(text, at, size);
 }
@@ -201,9 +206,9 @@ void BlockText::replace(std::string_view text, size_t at, size_t size) {
 void BlockText::separate(std::string_view text) {
   pending_size_ = 0;
   if (ends_in_space()) return;
-  const int64_t at = origins_.back().source_offset +
-                     (static_cast<int64_t>(text_.size()) - origins_.back().text_offset) / origins_.back().text_unit *
-                         origins_.back().source_unit;
+  const int64_t at =
+      origins_.back().source_offset + (static_cast<int64_t>(text_.size()) - origins_.back().text_offset) /
+                                          origins_.back().text_unit * origins_.back().source_unit;
   append_origin(origins_, static_cast<int64_t>(text_.size()), static_cast<int64_t>(text.size()), at,
                 static_cast<int32_t>(text.size()), 0);
   text_.append(text);
@@ -215,7 +220,8 @@ Block BlockText::finish(Block::Kind kind, int level) {
   block.level = level;
   pending_size_ = 0;
   while (!text_.empty() && is_space(text_.back())) text_.pop_back();
-  while (!origins_.empty() && origins_.back().text_offset >= static_cast<int64_t>(text_.size())) origins_.pop_back();
+  while (!origins_.empty() && origins_.back().text_offset >= static_cast<int64_t>(text_.size()))
+    origins_.pop_back();
   block.text = std::exchange(text_, {});
   block.origins = std::exchange(origins_, {});
   if (!block.text.empty()) {

@@ -9,13 +9,16 @@
 
 namespace edge_infer {
 
-// Collects blocks up to the limits: once one is passed, status() has its error and further blocks are dropped.
+// Collects blocks up to the limits: once one is passed, status() has its error and further blocks are
+// dropped.
 class DocumentBuilder {
  public:
-  DocumentBuilder(std::string format, const ReadLimits& limits) : limits_(limits) { document_.format = std::move(format); }
+  DocumentBuilder(std::string format, const ReadLimits& limits) : limits_(limits) {
+    document_.format = std::move(format);
+  }
 
-  // Drops blocks without visible text. With extracted offsets (pdf, docx, odt, epub) start, end and origins are set
-  // here, to the block's place in the extracted text.
+  // Drops blocks without visible text. With extracted offsets (pdf, docx, odt, epub) start, end and origins
+  // are set here, to the block's place in the extracted text.
   void add(Block block);
   bool full() const { return !status_; }
   Document& document() { return document_; }
@@ -29,15 +32,16 @@ class DocumentBuilder {
   int64_t text_bytes_ = 0, extracted_ = 0;
 };
 
-// Valid UTF-8 without control characters but \n and \t, whatever `text` holds: wrong bytes become U+FFFD, controls spaces.
+// Valid UTF-8 without control characters but \n and \t, whatever `text` holds: wrong bytes become U+FFFD,
+// controls spaces.
 std::string clean_text(std::string_view text);
 
-// A block of text that has no place in a file (its origins are set by a builder with extracted offsets): cleaned, and
-// trimmed at both ends.
+// A block of text that has no place in a file (its origins are set by a builder with extracted offsets):
+// cleaned, and trimmed at both ends.
 Block make_block(std::string_view text, Block::Kind kind, int level = 0);
 
-// The text of one block. Positions are offsets into decoded.text(). Control characters become spaces, line ends \n;
-// white space at the start is dropped. With `keep_indent`, only blank lines are.
+// The text of one block. Positions are offsets into decoded.text(). Control characters become spaces, line
+// ends \n; white space at the start is dropped. With `keep_indent`, only blank lines are.
 class BlockText {
  public:
   explicit BlockText(const DecodedText& decoded, bool keep_indent = false)

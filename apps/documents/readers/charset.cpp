@@ -11,32 +11,42 @@
 namespace edge_infer {
 namespace {
 
-// Labels of the WHATWG encoding standard (the common ones) and iconv's names. Stateful charsets are left out on
-// purpose: their converters keep state across characters and have a history of overflows.
+// Labels of the WHATWG encoding standard (the common ones) and iconv's names. Stateful charsets are left out
+// on purpose: their converters keep state across characters and have a history of overflows.
 constexpr std::array<std::pair<std::string_view, const char*>, 46> kCharsets = {{
-    {"iso-8859-2", "ISO-8859-2"},     {"latin2", "ISO-8859-2"},         {"iso-8859-3", "ISO-8859-3"},
-    {"iso-8859-4", "ISO-8859-4"},     {"iso-8859-5", "ISO-8859-5"},     {"iso-8859-6", "ISO-8859-6"},
-    {"iso-8859-7", "ISO-8859-7"},     {"greek", "ISO-8859-7"},          {"iso-8859-8", "ISO-8859-8"},
-    {"iso-8859-9", "CP1254"},         {"latin5", "CP1254"},             {"iso-8859-10", "ISO-8859-10"},
-    {"iso-8859-13", "ISO-8859-13"},   {"iso-8859-14", "ISO-8859-14"},   {"iso-8859-15", "ISO-8859-15"},
-    {"latin9", "ISO-8859-15"},        {"iso-8859-16", "ISO-8859-16"},   {"windows-1250", "CP1250"},
-    {"cp1250", "CP1250"},             {"windows-1251", "CP1251"},       {"cp1251", "CP1251"},
-    {"windows-1253", "CP1253"},       {"windows-1254", "CP1254"},       {"windows-1255", "CP1255"},
-    {"windows-1256", "CP1256"},       {"windows-1257", "CP1257"},       {"windows-1258", "CP1258"},
-    {"windows-874", "CP874"},         {"tis-620", "CP874"},             {"koi8-r", "KOI8-R"},
-    {"koi8-u", "KOI8-U"},             {"ibm866", "IBM866"},             {"macintosh", "MACINTOSH"},
-    {"shift_jis", "CP932"},           {"shift-jis", "CP932"},           {"sjis", "CP932"},
-    {"windows-31j", "CP932"},         {"euc-jp", "EUC-JP"},             {"gb2312", "GB18030"},
-    {"gbk", "GB18030"},               {"gb18030", "GB18030"},           {"big5", "BIG5-HKSCS"},
-    {"big5-hkscs", "BIG5-HKSCS"},     {"euc-kr", "UHC"},                {"ks_c_5601-1987", "UHC"},
-    {"windows-949", "UHC"},
+    {"iso-8859-2", "ISO-8859-2"},   {"latin2", "ISO-8859-2"},
+    {"iso-8859-3", "ISO-8859-3"},   {"iso-8859-4", "ISO-8859-4"},
+    {"iso-8859-5", "ISO-8859-5"},   {"iso-8859-6", "ISO-8859-6"},
+    {"iso-8859-7", "ISO-8859-7"},   {"greek", "ISO-8859-7"},
+    {"iso-8859-8", "ISO-8859-8"},   {"iso-8859-9", "CP1254"},
+    {"latin5", "CP1254"},           {"iso-8859-10", "ISO-8859-10"},
+    {"iso-8859-13", "ISO-8859-13"}, {"iso-8859-14", "ISO-8859-14"},
+    {"iso-8859-15", "ISO-8859-15"}, {"latin9", "ISO-8859-15"},
+    {"iso-8859-16", "ISO-8859-16"}, {"windows-1250", "CP1250"},
+    {"cp1250", "CP1250"},           {"windows-1251", "CP1251"},
+    {"cp1251", "CP1251"},           {"windows-1253", "CP1253"},
+    {"windows-1254", "CP1254"},     {"windows-1255", "CP1255"},
+    {"windows-1256", "CP1256"},     {"windows-1257", "CP1257"},
+    {"windows-1258", "CP1258"},     {"windows-874", "CP874"},
+    {"tis-620", "CP874"},           {"koi8-r", "KOI8-R"},
+    {"koi8-u", "KOI8-U"},           {"ibm866", "IBM866"},
+    {"macintosh", "MACINTOSH"},     {"shift_jis", "CP932"},
+    {"shift-jis", "CP932"},         {"sjis", "CP932"},
+    {"windows-31j", "CP932"},       {"euc-jp", "EUC-JP"},
+    {"gb2312", "GB18030"},          {"gbk", "GB18030"},
+    {"gb18030", "GB18030"},         {"big5", "BIG5-HKSCS"},
+    {"big5-hkscs", "BIG5-HKSCS"},   {"euc-kr", "UHC"},
+    {"ks_c_5601-1987", "UHC"},      {"windows-949", "UHC"},
 }};
 
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
 
 // The value after name= in `text` from `at` on: quoted or bare.
 std::string value_after(std::string_view text, size_t at) {
-  while (at < text.size() && (text[at] == ' ' || text[at] == '=' || text[at] == '"' || text[at] == '\'')) ++at;
+  while (at < text.size() && (text[at] == ' ' || text[at] == '=' || text[at] == '"' || text[at] == '\''))
+    ++at;
   std::string value;
   while (at < text.size() && value.size() < 40 &&
          (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '-' || text[at] == '_'))
@@ -56,7 +66,9 @@ std::unique_ptr<Charset> Charset::open(std::string_view label) {
   return nullptr;
 }
 
-Charset::~Charset() { ::iconv_close(handle_); }
+Charset::~Charset() {
+  ::iconv_close(handle_);
+}
 
 DecodedText Charset::decode(std::string_view source) {
   DecodedText out = DecodedText::own({});

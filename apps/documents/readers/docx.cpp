@@ -20,7 +20,8 @@ std::string main_part(ZipParts& parts) {
   walk_xml(
       document,
       [&](const pugi::xml_node& node) {
-        if (local_name(node) == "Relationship" && local_attribute(node, "Type").ends_with("/officeDocument")) {
+        if (local_name(node) == "Relationship" &&
+            local_attribute(node, "Type").ends_with("/officeDocument")) {
           std::string_view target = local_attribute(node, "Target");
           if (target.starts_with('/')) target.remove_prefix(1);
           if (parts.has(std::string(target))) found = target;
@@ -31,7 +32,8 @@ std::string main_part(ZipParts& parts) {
   return found;
 }
 
-// Heading level by style id: from the outline level, or from the built-in names "heading 1".."heading 9" and "Title".
+// Heading level by style id: from the outline level, or from the built-in names "heading 1".."heading 9" and
+// "Title".
 class Styles {
  public:
   explicit Styles(ZipParts& parts) {
@@ -65,15 +67,18 @@ class Styles {
   };
   void add(const pugi::xml_node& node) {
     Style style;
-    if (const pugi::xml_node base = find_element(node, "basedOn")) style.based_on = local_attribute(base, "val");
+    if (const pugi::xml_node base = find_element(node, "basedOn"))
+      style.based_on = local_attribute(base, "val");
     if (const pugi::xml_node outline = find_element(node, "outlineLvl")) {
       const std::string value(local_attribute(outline, "val"));
-      if (value.size() == 1 && value[0] >= '0' && value[0] < '9') style.level = std::min(value[0] - '0' + 1, 6);
+      if (value.size() == 1 && value[0] >= '0' && value[0] < '9')
+        style.level = std::min(value[0] - '0' + 1, 6);
     }
     if (const pugi::xml_node name = find_element(node, "name"); name && style.level == 0) {
       const std::string_view value = local_attribute(name, "val");
       if (value == "Title" || value == "title") style.level = 1;
-      if ((value.starts_with("heading ") || value.starts_with("Heading ")) && value.size() == 9 && value[8] >= '1' && value[8] <= '9')
+      if ((value.starts_with("heading ") || value.starts_with("Heading ")) && value.size() == 9 &&
+          value[8] >= '1' && value[8] <= '9')
         style.level = std::min(value[8] - '0', 6);
     }
     styles_.emplace(local_attribute(node, "styleId"), std::move(style));
@@ -83,7 +88,8 @@ class Styles {
 
 class DocxReader {
  public:
-  DocxReader(const Styles& styles, DocumentBuilder& builder) : styles_(styles), builder_(builder), text_(builder) {}
+  DocxReader(const Styles& styles, DocumentBuilder& builder)
+      : styles_(styles), builder_(builder), text_(builder) {}
 
   void read(const pugi::xml_node& root) {
     walk_xml(
@@ -124,7 +130,8 @@ class DocxReader {
       header_ = true;
     }
     // Deleted text, field codes, and the second form of drawings that repeats the first one's text.
-    return name != "delText" && name != "instrText" && name != "Fallback" && name != "del" && name != "moveFrom";
+    return name != "delText" && name != "instrText" && name != "Fallback" && name != "del" &&
+           name != "moveFrom";
   }
 
   void leave(const pugi::xml_node& node) {
@@ -164,7 +171,8 @@ Result<Document> read_docx(ZipParts& parts, const ReadLimits& limits) {
     EDGE_INFER_RETURN_IF_ERROR(parse_xml(notes_text, notes, notes_document));
     DocxReader(styles, builder).read(notes_document);
   }
-  if (parts.has("docProps/core.xml")) builder.document().title = dublin_core_title(parts, "docProps/core.xml");
+  if (parts.has("docProps/core.xml"))
+    builder.document().title = dublin_core_title(parts, "docProps/core.xml");
   return std::move(builder).finish();
 }
 

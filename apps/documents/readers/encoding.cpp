@@ -97,7 +97,8 @@ DecodedText repair_utf8(std::string_view source, size_t skip) {
     i += good;
     if (i == source.size()) break;
     size_t bad = 1;
-    while (i + bad < source.size() && bad < 3 && (static_cast<unsigned char>(source[i + bad]) & 0xc0) == 0x80) ++bad;
+    while (i + bad < source.size() && bad < 3 && (static_cast<unsigned char>(source[i + bad]) & 0xc0) == 0x80)
+      ++bad;
     out.append(kReplacement, static_cast<int64_t>(i), static_cast<int64_t>(bad));
     i += bad;
   }
@@ -131,7 +132,8 @@ ByteCensus census(std::string_view source) {
   return counts;
 }
 
-// 0: not UTF-16; else 'l' or 'b'. Without a byte order mark, Latin text shows it by zeros at every second byte.
+// 0: not UTF-16; else 'l' or 'b'. Without a byte order mark, Latin text shows it by zeros at every second
+// byte.
 char utf16_without_mark(std::string_view source) {
   const size_t n = std::min<size_t>(source.size(), 4096) & ~size_t{1};
   if (n < 8) return 0;
@@ -152,8 +154,8 @@ bool has_wide_mark(std::string_view source) {
 
 // European text in a one-byte encoding has few high bytes, and hardly two in a row.
 bool plausible_windows_1252(std::string_view source, const ByteCensus& counts) {
-  const size_t visible = static_cast<size_t>(
-      std::count_if(source.begin(), source.end(), [](char c) { return static_cast<unsigned char>(c) > 0x20; }));
+  const size_t visible = static_cast<size_t>(std::count_if(
+      source.begin(), source.end(), [](char c) { return static_cast<unsigned char>(c) > 0x20; }));
   return counts.high * 100 <= visible * 22 + 200 && counts.adjacent * 10 <= counts.high * 3 + 20 &&
          counts.undefined * 50 <= counts.high + 50;
 }
@@ -174,8 +176,8 @@ DecodedText DecodedText::own(std::string text) {
   return out;
 }
 
-void append_origin(std::vector<Origin>& origins, int64_t text_offset, int64_t text_size, int64_t source_offset,
-                   int32_t text_unit, int32_t source_unit) {
+void append_origin(std::vector<Origin>& origins, int64_t text_offset, int64_t text_size,
+                   int64_t source_offset, int32_t text_unit, int32_t source_unit) {
   if (text_size <= 0) return;
   if (!origins.empty()) {
     Origin& last = origins.back();
@@ -208,8 +210,8 @@ bool looks_binary(std::string_view source) {
     const auto byte = static_cast<unsigned char>(c);
     // Form feed, escape, backspace (overstriking) and the separators 0x1c-0x1f (Info files) occur in texts.
     if (byte == 0) ++zero;
-    if (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\f' && byte != '\v' && byte != '\b' &&
-        byte < 0x1a)
+    if (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\f' && byte != '\v' &&
+        byte != '\b' && byte < 0x1a)
       ++control;
   }
   return control * 50 > head.size() + 50 || zero * 100 > head.size() + 100;
@@ -231,14 +233,16 @@ Result<DecodedText> decode_text(std::string_view source, std::string_view label,
     if (good == source.size() - skip) return DecodedText::alias(source, skip);
   }
   const bool says_latin = label == "iso-8859-1" || label == "windows-1252" || label == "latin1" ||
-                          label == "latin-1" || label == "us-ascii" || label == "cp1252" || label == "iso8859-1";
+                          label == "latin-1" || label == "us-ascii" || label == "cp1252" ||
+                          label == "iso8859-1";
   if (says_latin && skip == 0) return decode_windows_1252(source);
   if (charset != nullptr && skip == 0) return charset->decode(source);
 
   const ByteCensus counts = census(source);
   if (skip != 0 || label == "utf-8" || label == "utf8" || counts.multibyte >= counts.invalid) {
     DecodedText out = repair_utf8(source, skip);
-    out.note = fmt::format("not valid utf-8 at byte {}: {} wrong bytes replaced", counts.first_invalid, counts.invalid);
+    out.note = fmt::format("not valid utf-8 at byte {}: {} wrong bytes replaced", counts.first_invalid,
+                           counts.invalid);
     return out;
   }
   if (plausible_windows_1252(source, counts)) {

@@ -20,7 +20,9 @@ int hex(char c) {
 // The part that `href` names, relative to the folder of the part `base`.
 std::string resolve(const std::string& base, std::string_view href) {
   href = href.substr(0, href.find('#'));
-  std::string path = href.starts_with('/') ? std::string() : base.substr(0, base.rfind('/') == std::string::npos ? 0 : base.rfind('/') + 1);
+  std::string path = href.starts_with('/')
+                         ? std::string()
+                         : base.substr(0, base.rfind('/') == std::string::npos ? 0 : base.rfind('/') + 1);
   for (size_t i = 0; i < href.size(); ++i) {
     if (href[i] == '%' && i + 2 < href.size() && hex(href[i + 1]) >= 0 && hex(href[i + 2]) >= 0) {
       path.push_back(static_cast<char>(hex(href[i + 1]) * 16 + hex(href[i + 2])));
@@ -62,7 +64,8 @@ Result<Document> read_epub(ZipParts& parts, const ReadLimits& limits) {
   EDGE_INFER_ASSIGN(std::string text, parts.read(package));
   pugi::xml_document document;
   EDGE_INFER_RETURN_IF_ERROR(parse_xml(text, package, document));
-  if (const pugi::xml_node title = find_element(document, "title")) builder.document().title = clean_text(text_below(title));
+  if (const pugi::xml_node title = find_element(document, "title"))
+    builder.document().title = clean_text(text_below(title));
 
   std::map<std::string, std::string, std::less<>> hrefs;
   std::vector<std::string> spine;
@@ -90,9 +93,11 @@ Result<Document> read_epub(ZipParts& parts, const ReadLimits& limits) {
     if (!decoded) return fail_with_context(decoded.error(), "\"" + name + "\"");
     EDGE_INFER_RETURN_IF_ERROR(read_html_into(*decoded, 0, decoded->text().size(), true, limits, builder));
   }
-  if (missing > 0) builder.document().note = fmt::format("{} of {} chapters are missing", missing, spine.size());
+  if (missing > 0)
+    builder.document().note = fmt::format("{} of {} chapters are missing", missing, spine.size());
   Result<Document> read = std::move(builder).finish();
-  if (!read && missing > 0) return fail(ErrorCode::kCorruption, "{} of {} chapters are missing", missing, spine.size());
+  if (!read && missing > 0)
+    return fail(ErrorCode::kCorruption, "{} of {} chapters are missing", missing, spine.size());
   return read;
 }
 

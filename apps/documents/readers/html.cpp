@@ -17,8 +17,8 @@
 namespace edge_infer {
 namespace {
 
-// Everything one parse allocates, freed at once: gumbo frees a tree by recursion, which a deep page would overflow.
-// Running out of memory or budget leaves the parser by longjmp: gumbo checks no allocation.
+// Everything one parse allocates, freed at once: gumbo frees a tree by recursion, which a deep page would
+// overflow. Running out of memory or budget leaves the parser by longjmp: gumbo checks no allocation.
 class Arena {
  public:
   explicit Arena(int64_t budget) : budget_(budget) { head_.next = head_.previous = &head_; }
@@ -80,27 +80,79 @@ enum class Role { kInline, kSkip, kBlock, kHeading, kPre, kRow, kCell, kHeaderCe
 
 Role role_of(GumboTag tag) {
   switch (tag) {
-    case GUMBO_TAG_SCRIPT: case GUMBO_TAG_STYLE: case GUMBO_TAG_TEMPLATE: case GUMBO_TAG_NOSCRIPT: case GUMBO_TAG_HEAD:
-    case GUMBO_TAG_IFRAME: case GUMBO_TAG_OBJECT: case GUMBO_TAG_SVG: case GUMBO_TAG_NOFRAMES: case GUMBO_TAG_NOEMBED:
+    case GUMBO_TAG_SCRIPT:
+    case GUMBO_TAG_STYLE:
+    case GUMBO_TAG_TEMPLATE:
+    case GUMBO_TAG_NOSCRIPT:
+    case GUMBO_TAG_HEAD:
+    case GUMBO_TAG_IFRAME:
+    case GUMBO_TAG_OBJECT:
+    case GUMBO_TAG_SVG:
+    case GUMBO_TAG_NOFRAMES:
+    case GUMBO_TAG_NOEMBED:
       return Role::kSkip;
-    case GUMBO_TAG_H1: case GUMBO_TAG_H2: case GUMBO_TAG_H3: case GUMBO_TAG_H4: case GUMBO_TAG_H5: case GUMBO_TAG_H6:
+    case GUMBO_TAG_H1:
+    case GUMBO_TAG_H2:
+    case GUMBO_TAG_H3:
+    case GUMBO_TAG_H4:
+    case GUMBO_TAG_H5:
+    case GUMBO_TAG_H6:
       return Role::kHeading;
-    case GUMBO_TAG_PRE: case GUMBO_TAG_LISTING: case GUMBO_TAG_XMP: case GUMBO_TAG_PLAINTEXT: case GUMBO_TAG_TEXTAREA:
+    case GUMBO_TAG_PRE:
+    case GUMBO_TAG_LISTING:
+    case GUMBO_TAG_XMP:
+    case GUMBO_TAG_PLAINTEXT:
+    case GUMBO_TAG_TEXTAREA:
       return Role::kPre;
-    case GUMBO_TAG_TR: return Role::kRow;
-    case GUMBO_TAG_TD: return Role::kCell;
-    case GUMBO_TAG_TH: return Role::kHeaderCell;
-    case GUMBO_TAG_LI: case GUMBO_TAG_DT: case GUMBO_TAG_DD: return Role::kItem;
-    case GUMBO_TAG_BR: return Role::kBreak;
-    case GUMBO_TAG_HTML: case GUMBO_TAG_BODY: case GUMBO_TAG_P: case GUMBO_TAG_DIV: case GUMBO_TAG_SECTION:
-    case GUMBO_TAG_ARTICLE: case GUMBO_TAG_ASIDE: case GUMBO_TAG_HEADER: case GUMBO_TAG_FOOTER: case GUMBO_TAG_NAV:
-    case GUMBO_TAG_MAIN: case GUMBO_TAG_UL: case GUMBO_TAG_OL: case GUMBO_TAG_DL: case GUMBO_TAG_BLOCKQUOTE:
-    case GUMBO_TAG_TABLE: case GUMBO_TAG_THEAD: case GUMBO_TAG_TBODY: case GUMBO_TAG_TFOOT: case GUMBO_TAG_CAPTION:
-    case GUMBO_TAG_FIGURE: case GUMBO_TAG_FIGCAPTION: case GUMBO_TAG_FORM: case GUMBO_TAG_FIELDSET:
-    case GUMBO_TAG_LEGEND: case GUMBO_TAG_ADDRESS: case GUMBO_TAG_HR: case GUMBO_TAG_DETAILS: case GUMBO_TAG_SUMMARY:
-    case GUMBO_TAG_CENTER: case GUMBO_TAG_OPTION: case GUMBO_TAG_SELECT: case GUMBO_TAG_DIR: case GUMBO_TAG_MENU:
+    case GUMBO_TAG_TR:
+      return Role::kRow;
+    case GUMBO_TAG_TD:
+      return Role::kCell;
+    case GUMBO_TAG_TH:
+      return Role::kHeaderCell;
+    case GUMBO_TAG_LI:
+    case GUMBO_TAG_DT:
+    case GUMBO_TAG_DD:
+      return Role::kItem;
+    case GUMBO_TAG_BR:
+      return Role::kBreak;
+    case GUMBO_TAG_HTML:
+    case GUMBO_TAG_BODY:
+    case GUMBO_TAG_P:
+    case GUMBO_TAG_DIV:
+    case GUMBO_TAG_SECTION:
+    case GUMBO_TAG_ARTICLE:
+    case GUMBO_TAG_ASIDE:
+    case GUMBO_TAG_HEADER:
+    case GUMBO_TAG_FOOTER:
+    case GUMBO_TAG_NAV:
+    case GUMBO_TAG_MAIN:
+    case GUMBO_TAG_UL:
+    case GUMBO_TAG_OL:
+    case GUMBO_TAG_DL:
+    case GUMBO_TAG_BLOCKQUOTE:
+    case GUMBO_TAG_TABLE:
+    case GUMBO_TAG_THEAD:
+    case GUMBO_TAG_TBODY:
+    case GUMBO_TAG_TFOOT:
+    case GUMBO_TAG_CAPTION:
+    case GUMBO_TAG_FIGURE:
+    case GUMBO_TAG_FIGCAPTION:
+    case GUMBO_TAG_FORM:
+    case GUMBO_TAG_FIELDSET:
+    case GUMBO_TAG_LEGEND:
+    case GUMBO_TAG_ADDRESS:
+    case GUMBO_TAG_HR:
+    case GUMBO_TAG_DETAILS:
+    case GUMBO_TAG_SUMMARY:
+    case GUMBO_TAG_CENTER:
+    case GUMBO_TAG_OPTION:
+    case GUMBO_TAG_SELECT:
+    case GUMBO_TAG_DIR:
+    case GUMBO_TAG_MENU:
       return Role::kBlock;
-    default: return Role::kInline;
+    default:
+      return Role::kInline;
   }
 }
 
@@ -111,11 +163,13 @@ bool contains(const char* text, std::string_view part) {
   return low.find(part) != std::string::npos;
 }
 
-// Elements that browsers do not show, and the paragraph signs that documentation generators put beside headings.
+// Elements that browsers do not show, and the paragraph signs that documentation generators put beside
+// headings.
 bool is_hidden(const GumboElement& element) {
   if (gumbo_get_attribute(&element.attributes, "hidden") != nullptr) return true;
   const GumboAttribute* style = gumbo_get_attribute(&element.attributes, "style");
-  if (style != nullptr && (contains(style->value, "display:none") || contains(style->value, "visibility:hidden")))
+  if (style != nullptr &&
+      (contains(style->value, "display:none") || contains(style->value, "visibility:hidden")))
     return true;
   if (element.tag != GUMBO_TAG_A && element.tag != GUMBO_TAG_SPAN) return false;
   const GumboAttribute* name = gumbo_get_attribute(&element.attributes, "class");
@@ -125,8 +179,14 @@ bool is_hidden(const GumboElement& element) {
 
 class HtmlWalk {
  public:
-  HtmlWalk(const DecodedText& decoded, size_t base, const char* parsed, size_t parsed_size, DocumentBuilder& builder)
-      : decoded_(decoded), base_(base), parsed_(parsed), parsed_size_(parsed_size), builder_(builder), text_(decoded) {}
+  HtmlWalk(const DecodedText& decoded, size_t base, const char* parsed, size_t parsed_size,
+           DocumentBuilder& builder)
+      : decoded_(decoded),
+        base_(base),
+        parsed_(parsed),
+        parsed_size_(parsed_size),
+        builder_(builder),
+        text_(decoded) {}
 
   void walk(const GumboNode* root) {
     std::vector<std::pair<const GumboNode*, unsigned>> path = {{root, 0}};
@@ -153,7 +213,8 @@ class HtmlWalk {
  private:
   static const GumboVector* children_of(const GumboNode* node) {
     if (node->type == GUMBO_NODE_DOCUMENT) return &node->v.document.children;
-    if (node->type == GUMBO_NODE_ELEMENT || node->type == GUMBO_NODE_TEMPLATE) return &node->v.element.children;
+    if (node->type == GUMBO_NODE_ELEMENT || node->type == GUMBO_NODE_TEMPLATE)
+      return &node->v.element.children;
     return nullptr;
   }
 
@@ -168,7 +229,9 @@ class HtmlWalk {
       case Role::kBreak:
         if (!text_.ends_in_space()) text_.separate("\n");
         return false;
-      case Role::kBlock: boundary(); break;
+      case Role::kBlock:
+        boundary();
+        break;
       case Role::kHeading:
         flush();
         heading_ = static_cast<int>(element.tag) - static_cast<int>(GUMBO_TAG_H1) + 1;
@@ -194,7 +257,8 @@ class HtmlWalk {
           header_cells_ += role == Role::kHeaderCell ? 1 : 0;
         }
         break;
-      default: break;
+      default:
+        break;
     }
     return true;
   }
@@ -202,7 +266,9 @@ class HtmlWalk {
   void leave(const GumboNode* node) {
     if (node->type != GUMBO_NODE_ELEMENT) return;
     switch (role_of(node->v.element.tag)) {
-      case Role::kBlock: boundary(); break;
+      case Role::kBlock:
+        boundary();
+        break;
       case Role::kHeading:
         flush();
         heading_ = 0;
@@ -220,12 +286,13 @@ class HtmlWalk {
         --row_;
         cells_ = header_cells_ = 0;
         break;
-      default: break;
+      default:
+        break;
     }
   }
 
-  // Between blocks. Inside a table's row it is only a space, so that a row stays one block, unless the table is used
-  // for layout and its cells hold whole passages.
+  // Between blocks. Inside a table's row it is only a space, so that a row stays one block, unless the table
+  // is used for layout and its cells hold whole passages.
   void boundary() {
     if (row_ > 0 && heading_ == 0 && pre_ == 0 && text_.size() < 1500) {
       text_.separate(" ");
@@ -264,7 +331,8 @@ class HtmlWalk {
 
   // Where in decoded_.text() the parser's text begins, or the end where the pointer is not into the source.
   bool locate(const GumboText& text, size_t& at) const {
-    const auto start = reinterpret_cast<uintptr_t>(text.original_text.data), from = reinterpret_cast<uintptr_t>(parsed_);
+    const auto start = reinterpret_cast<uintptr_t>(text.original_text.data),
+               from = reinterpret_cast<uintptr_t>(parsed_);
     if (start < from || start + text.original_text.length > from + parsed_size_) return false;
     at = base_ + (start - from);
     return true;
@@ -291,6 +359,10 @@ class HtmlWalk {
       while (i + same < source.size() && k + same < text.size() && source[i + same] == text[k + same] &&
              source[i + same] != '&')
         ++same;
+      // Characters that differ may begin with the same bytes.
+      while (same > 0 && ((i + same < source.size() && is_continuation(source[i + same])) ||
+                          (k + same < text.size() && is_continuation(text[k + same]))))
+        --same;
       if (same > 0) {
         copy(at + i, same);
         i += same;
@@ -304,7 +376,9 @@ class HtmlWalk {
       }
       if (source[i] == '&') {
         size_t end = i + 1;
-        while (end < source.size() && end - i < 40 && (std::isalnum(static_cast<unsigned char>(source[end])) || source[end] == '#')) ++end;
+        while (end < source.size() && end - i < 40 &&
+               (std::isalnum(static_cast<unsigned char>(source[end])) || source[end] == '#'))
+          ++end;
         if (end < source.size() && source[end] == ';') ++end;
         std::string value = decode_entity(source.substr(i, end - i));
         if (!value.empty() && text.substr(k).starts_with(value)) {
@@ -312,7 +386,8 @@ class HtmlWalk {
             text_.replace(" ", at + i, end - i);
           } else if (value == source.substr(i, end - i)) {
             copy(at + i, end - i);
-          } else if (valid_utf8_prefix(value) == value.size() && static_cast<unsigned char>(value[0]) >= 0x20) {
+          } else if (valid_utf8_prefix(value) == value.size() &&
+                     static_cast<unsigned char>(value[0]) >= 0x20) {
             text_.replace(value, at + i, end - i);
           }
           i = end;
@@ -320,12 +395,17 @@ class HtmlWalk {
           continue;
         }
       }
-      break;
+      // A character that the parser does not allow in text stands as U+FFFD.
+      if (static_cast<unsigned char>(source[i]) < 0x80 || static_cast<unsigned char>(text[k]) < 0x80) break;
+      const size_t width = character_size(source, i), shown = character_size(text, k);
+      text_.replace(clean_text(text.substr(k, shown)), at + i, width);
+      i += width;
+      k += shown;
     }
     // Whatever could not be matched (dropped bytes, odd characters) stands for the rest as a whole.
     if (k < text.size()) {
-      const std::string rest = clean(text.substr(k));
-      if (!rest.empty()) text_.replace(rest, at + std::min(i, source.size()), source.size() - std::min(i, source.size()));
+      const size_t from = std::min(i, source.size());
+      text_.replace(clean_text(text.substr(k)), at + from, source.size() - from);
     }
   }
 
@@ -338,11 +418,11 @@ class HtmlWalk {
     return (source[end] == '-' ? end + 3 : end + 1) - i;
   }
 
-  static std::string clean(std::string_view text) {
-    std::string out;
-    for (const char c : text) out.push_back(static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c);
-    if (valid_utf8_prefix(out) != out.size()) out.clear();
-    return out;
+  static bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+  static size_t character_size(std::string_view text, size_t at) {
+    size_t size = 1;
+    while (at + size < text.size() && is_continuation(text[at + size])) ++size;
+    return size;
   }
 
   const DecodedText& decoded_;
@@ -356,12 +436,13 @@ class HtmlWalk {
 
 }  // namespace
 
-Status read_html_into(const DecodedText& decoded, size_t at, size_t size, bool xhtml, const ReadLimits& limits,
-                      DocumentBuilder& builder) {
+Status read_html_into(const DecodedText& decoded, size_t at, size_t size, bool xhtml,
+                      const ReadLimits& limits, DocumentBuilder& builder) {
   const std::string bounded = bound_html(decoded.text().substr(at, size), xhtml);
   const auto parse = std::make_unique<Parse>(limits.memory_bytes / 2);
   if (!parse_html(*parse, bounded.data(), bounded.size()))
-    return fail(ErrorCode::kResourceExhausted, "parsing this HTML needs more than {} bytes", limits.memory_bytes / 2);
+    return fail(ErrorCode::kResourceExhausted, "parsing this HTML needs more than {} bytes",
+                limits.memory_bytes / 2);
   HtmlWalk(decoded, at, bounded.data(), bounded.size(), builder).walk(parse->output->document);
   return {};
 }

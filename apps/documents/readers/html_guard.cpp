@@ -13,9 +13,10 @@ constexpr size_t kMaxDepth = 400;
 constexpr size_t kMaxName = 16;
 
 constexpr std::array<std::string_view, 27> kNeverDeep = {
-    "area", "base",  "br",    "col",   "embed", "hr",    "img",  "input", "link",     "meta",    "param", "source", "track", "wbr",
-    "tr",   "td",    "th",    "thead", "tbody", "tfoot", "html", "head",  "body",     "caption", "colgroup", "frame", "frameset"};
-constexpr std::array<std::string_view, 8> kRawText = {"script", "style",   "textarea", "title",
+    "area",  "base",  "br",     "col",   "embed", "hr",      "img",      "input", "link",
+    "meta",  "param", "source", "track", "wbr",   "tr",      "td",       "th",    "thead",
+    "tbody", "tfoot", "html",   "head",  "body",  "caption", "colgroup", "frame", "frameset"};
+constexpr std::array<std::string_view, 8> kRawText = {"script", "style",  "textarea", "title",
                                                       "xmp",    "iframe", "noembed",  "noframes"};
 // Start tags that close an open element of their own kind.
 constexpr std::array<std::string_view, 4> kClosesItself = {"p", "li", "option", "button"};
@@ -26,8 +27,12 @@ bool in(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f'; }
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f';
+}
+bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
 
 class Guard {
  public:
@@ -56,14 +61,16 @@ class Guard {
   std::string name_at(size_t at) {
     std::string name;
     while (at < out_.size() && !is_space(out_[at]) && out_[at] != '>' && out_[at] != '/') {
-      if (name.size() < kMaxName) name.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(out_[at]))));
+      if (name.size() < kMaxName)
+        name.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(out_[at]))));
       ++at;
     }
     position_ = at;
     return name;
   }
 
-  // From behind the name to behind '>', blanking attributes over the limit. Returns whether the tag closes itself.
+  // From behind the name to behind '>', blanking attributes over the limit. Returns whether the tag closes
+  // itself.
   bool attributes() {
     size_t count = 0;
     bool slash = false;
@@ -77,8 +84,8 @@ class Guard {
       const size_t from = position_;
       // An attribute's name may begin with '='.
       ++position_;
-      while (position_ < out_.size() && !is_space(out_[position_]) && out_[position_] != '>' && out_[position_] != '/' &&
-             out_[position_] != '=')
+      while (position_ < out_.size() && !is_space(out_[position_]) && out_[position_] != '>' &&
+             out_[position_] != '/' && out_[position_] != '=')
         ++position_;
       size_t value = position_;
       while (value < out_.size() && is_space(out_[value])) ++value;
@@ -149,8 +156,8 @@ class Guard {
   }
   static bool is_inline(const std::string& name) {
     static constexpr std::array<std::string_view, 22> names = {
-        "a",   "abbr", "b",   "big", "cite",  "code", "em",     "font", "i",    "kbd", "mark",
-        "q",   "s",    "samp", "small", "span", "strong", "sub",  "sup",  "tt", "u",   "var"};
+        "a", "abbr", "b",    "big",   "cite", "code",   "em",  "font", "i",  "kbd", "mark",
+        "q", "s",    "samp", "small", "span", "strong", "sub", "sup",  "tt", "u",   "var"};
     return in(names, name);
   }
 
@@ -179,6 +186,8 @@ class Guard {
 
 }  // namespace
 
-std::string bound_html(std::string_view html, bool xhtml) { return Guard(html, xhtml).run(); }
+std::string bound_html(std::string_view html, bool xhtml) {
+  return Guard(html, xhtml).run();
+}
 
 }  // namespace edge_infer

@@ -1,5 +1,6 @@
-// Markdown by md4c (CommonMark with GitHub's tables, strikethrough and task lists). The parser's callbacks point into
-// the text, which gives the origins. Raw HTML blocks go through the HTML reader; inline tags are dropped.
+// Markdown by md4c (CommonMark with GitHub's tables, strikethrough and task lists). The parser's callbacks
+// point into the text, which gives the origins. Raw HTML blocks go through the HTML reader; inline tags are
+// dropped.
 #include <md4c.h>
 
 #include <algorithm>
@@ -16,14 +17,21 @@ namespace {
 class MarkdownReader {
  public:
   MarkdownReader(const DecodedText& decoded, size_t skip, const ReadLimits& limits)
-      : decoded_(decoded), text_(decoded.text()), skip_(skip), limits_(limits), builder_("markdown", limits), block_(decoded) {}
+      : decoded_(decoded),
+        text_(decoded.text()),
+        skip_(skip),
+        limits_(limits),
+        builder_("markdown", limits),
+        block_(decoded) {}
 
   void set_title(std::string title) { builder_.document().title = std::move(title); }
 
   Result<Document> read() && {
     MD_PARSER parser{};
     parser.flags = MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH | MD_FLAG_TASKLISTS;
-    parser.enter_block = [](MD_BLOCKTYPE type, void* detail, void* self) { return me(self).enter(type, detail); };
+    parser.enter_block = [](MD_BLOCKTYPE type, void* detail, void* self) {
+      return me(self).enter(type, detail);
+    };
     parser.leave_block = [](MD_BLOCKTYPE type, void*, void* self) { return me(self).leave(type); };
     parser.enter_span = [](MD_SPANTYPE, void*, void*) { return 0; };
     parser.leave_span = [](MD_SPANTYPE, void*, void*) { return 0; };
@@ -31,7 +39,8 @@ class MarkdownReader {
       return me(self).text(type, {data, size});
     };
     const std::string_view body = text_.substr(skip_);
-    if (body.size() > UINT32_MAX / 2) return fail(ErrorCode::kResourceExhausted, "Markdown of more than 2 GB");
+    if (body.size() > UINT32_MAX / 2)
+      return fail(ErrorCode::kResourceExhausted, "Markdown of more than 2 GB");
     const int status = md_parse(body.data(), static_cast<MD_SIZE>(body.size()), &parser, this);
     EDGE_INFER_RETURN_IF_ERROR(status_);
     if (status < 0) return fail(ErrorCode::kResourceExhausted, "parsing this Markdown ran out of memory");
@@ -61,7 +70,9 @@ class MarkdownReader {
         flush();
         ++item_;
         break;
-      case MD_BLOCK_THEAD: header_ = true; break;
+      case MD_BLOCK_THEAD:
+        header_ = true;
+        break;
       case MD_BLOCK_TR:
         flush();
         row_ = true;
@@ -71,7 +82,9 @@ class MarkdownReader {
       case MD_BLOCK_TD:
         if (cells_++ > 0) block_.separate(" | ");
         break;
-      default: flush(); break;
+      default:
+        flush();
+        break;
     }
     return stop();
   }
@@ -79,9 +92,14 @@ class MarkdownReader {
   int leave(MD_BLOCKTYPE type) {
     switch (type) {
       case MD_BLOCK_TH:
-      case MD_BLOCK_TD: return 0;
-      case MD_BLOCK_HTML: read_html_block(); break;
-      default: flush(); break;
+      case MD_BLOCK_TD:
+        return 0;
+      case MD_BLOCK_HTML:
+        read_html_block();
+        break;
+      default:
+        flush();
+        break;
     }
     if (type == MD_BLOCK_H) level_ = 0;
     if (type == MD_BLOCK_LI) --item_;
@@ -102,16 +120,23 @@ class MarkdownReader {
       if (!inside) return 0;
       if (html_start_ == std::string_view::npos) html_start_ = at;
       last_ = html_end_ = at + piece.size();
-      if (piece.starts_with("<br") && !block_.empty() && !block_.ends_in_space()) block_.replace("\n", at, piece.size());
+      if (piece.starts_with("<br") && !block_.empty() && !block_.ends_in_space())
+        block_.replace("\n", at, piece.size());
       return 0;
     }
     switch (type) {
-      case MD_TEXT_BR: line_end("\n"); return 0;
-      case MD_TEXT_SOFTBR: line_end(" "); return 0;
-      case MD_TEXT_NULLCHAR: return 0;
+      case MD_TEXT_BR:
+        line_end("\n");
+        return 0;
+      case MD_TEXT_SOFTBR:
+        line_end(" ");
+        return 0;
+      case MD_TEXT_NULLCHAR:
+        return 0;
       case MD_TEXT_ENTITY: {
         const std::string value = decode_entity(piece);
-        const bool usable = valid_utf8_prefix(value) == value.size() && !value.empty() && static_cast<unsigned char>(value[0]) >= 0x20;
+        const bool usable = valid_utf8_prefix(value) == value.size() && !value.empty() &&
+                            static_cast<unsigned char>(value[0]) >= 0x20;
         if (usable) block_.replace(value == "\xc2\xa0" ? " " : value, at, piece.size());
         break;
       }
@@ -154,7 +179,8 @@ class MarkdownReader {
 
   void read_html_block() {
     if (html_start_ == std::string_view::npos || html_end_ <= html_start_) return;
-    const Status status = read_html_into(decoded_, html_start_, html_end_ - html_start_, false, limits_, builder_);
+    const Status status =
+        read_html_into(decoded_, html_start_, html_end_ - html_start_, false, limits_, builder_);
     if (!status && status_) status_ = status;
   }
 
@@ -189,7 +215,9 @@ FrontMatter front_matter(std::string_view text) {
   const std::string_view fence = text.substr(0, 3);
   if (fence != "---" && fence != "+++") return {};
   const size_t first = text.find('\n');
-  if (first == std::string_view::npos || text.substr(3, first - 3).find_first_not_of(" \r\t") != std::string_view::npos) return {};
+  if (first == std::string_view::npos ||
+      text.substr(3, first - 3).find_first_not_of(" \r\t") != std::string_view::npos)
+    return {};
   FrontMatter found;
   for (size_t at = first + 1; at < text.size() && at < 65536;) {
     const size_t end = std::min(text.find('\n', at), text.size());

@@ -31,7 +31,10 @@ class OdtReader {
       if (paragraphs_++ > 0) append_collapsed(" ");
       if (paragraphs_ == 1) {
         const std::string_view level = local_attribute(node, "outline-level");
-        level_ = name == "h" ? (level.size() == 1 ? std::clamp(level[0] - '0', 1, 6) : level.empty() ? 1 : 6) : 0;
+        level_ = name == "h" ? (level.size() == 1 ? std::clamp(level[0] - '0', 1, 6)
+                                : level.empty()   ? 1
+                                                  : 6)
+                             : 0;
       }
     } else if (name == "s") {
       append_collapsed(" ");
@@ -49,7 +52,8 @@ class OdtReader {
       text_.begin_cell();
     }
     return name != "tracked-changes" && name != "annotation" && name != "forms" && name != "sequence-decls" &&
-           name != "note-citation" && name != "scripts" && name != "font-face-decls" && name != "automatic-styles";
+           name != "note-citation" && name != "scripts" && name != "font-face-decls" &&
+           name != "automatic-styles";
   }
 
   void leave(const pugi::xml_node& node) {

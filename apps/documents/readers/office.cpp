@@ -19,7 +19,8 @@ void OfficeText::end_paragraph(Block::Kind kind, int level) {
 
 void OfficeText::begin_row() {
   // A table inside of a cell: the outer row so far becomes a block of its own.
-  if (depth_++ > 0) builder_.add(make_block(row_, cells_ > 1 ? Block::Kind::kTableRow : Block::Kind::kParagraph));
+  if (depth_++ > 0)
+    builder_.add(make_block(row_, cells_ > 1 ? Block::Kind::kTableRow : Block::Kind::kParagraph));
   row_.clear();
   cells_ = 0;
 }
@@ -56,15 +57,18 @@ Result<Document> read_zip(std::string_view source, std::string_view name, const 
   if (parts->has("mimetype")) {
     if (Result<std::string> text = parts->read("mimetype"); text) mimetype = text->substr(0, 100);
   }
-  if (mimetype.starts_with("application/epub+zip") || parts->has("META-INF/container.xml")) return read_epub(*parts, limits);
+  if (mimetype.starts_with("application/epub+zip") || parts->has("META-INF/container.xml"))
+    return read_epub(*parts, limits);
   if (mimetype.starts_with("application/vnd.oasis.opendocument.text")) return read_odt(*parts, limits);
   if (parts->has("word/document.xml") || ending == ".docx") return read_docx(*parts, limits);
   if (ending == ".odt") return read_odt(*parts, limits);
   if (ending == ".epub") return read_epub(*parts, limits);
   if (mimetype.starts_with("application/vnd.oasis.opendocument"))
-    return fail(ErrorCode::kUnsupported, "no reader for this kind of OpenDocument ({})", clean_text(mimetype));
+    return fail(ErrorCode::kUnsupported, "no reader for this kind of OpenDocument ({})",
+                clean_text(mimetype));
   if (parts->has("xl/workbook.xml")) return fail(ErrorCode::kUnsupported, "no reader for Excel workbooks");
-  if (parts->has("ppt/presentation.xml")) return fail(ErrorCode::kUnsupported, "no reader for PowerPoint presentations");
+  if (parts->has("ppt/presentation.xml"))
+    return fail(ErrorCode::kUnsupported, "no reader for PowerPoint presentations");
   return fail(ErrorCode::kUnsupported, "no reader for zip archives");
 }
 

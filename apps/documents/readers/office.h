@@ -13,7 +13,8 @@ Result<Document> read_epub(ZipParts& parts, const ReadLimits& limits);
 // dc:title of the part `name`, or empty.
 std::string dublin_core_title(ZipParts& parts, const std::string& name);
 
-// Collects the paragraphs of a word processor's text into blocks: inside of a table's row the cells are joined.
+// Collects the paragraphs of a word processor's text into blocks: inside of a table's row the cells are
+// joined.
 class OfficeText {
  public:
   explicit OfficeText(DocumentBuilder& builder) : builder_(builder) {}

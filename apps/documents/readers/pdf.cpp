@@ -1,4 +1,5 @@
-// PDF with a text layer, by PDFium: characters in content order, which is the reading order of nearly all producers.
+// PDF with a text layer, by PDFium: characters in content order, which is the reading order of nearly all
+// producers.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -13,7 +14,7 @@ namespace edge_infer {
 namespace {
 
 constexpr int kMaxPages = 100'000;
-constexpr int kMaxBadPages = 1000;      // in a row: a page tree that promises pages it does not have
+constexpr int kMaxBadPages = 1000;  // in a row: a page tree that promises pages it does not have
 constexpr size_t kMaxBookmarks = 20'000;
 constexpr int kMaxBookmarkDepth = 16;
 
@@ -63,8 +64,8 @@ void put_character(std::string& out, uint32_t c) {
     out.push_back(' ');
   } else if (c == 0x2212) {
     out.push_back('-');  // how typesetters print the dash of options: as a minus sign
-  } else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0xd800 && c < 0xf900) || (c & 0xfffe) == 0xfffe || c == 0xfeff ||
-             c == 0x200b) {
+  } else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0xd800 && c < 0xf900) || (c & 0xfffe) == 0xfffe ||
+             c == 0xfeff || c == 0x200b) {
     // Controls, surrogates, private use, non-characters: no text.
   } else {
     put_utf8(out, c);
@@ -103,13 +104,16 @@ class PageReader {
     const size_t before = line_.text.size();
     put_character(line_.text, c);
     left_ -= static_cast<int64_t>(line_.text.size() - before);
-    if (line_.text.size() == before || line_.text.back() == ' ' || pdfium_.text_is_generated(text, i) == 1) return;
+    if (line_.text.size() == before || line_.text.back() == ' ' || pdfium_.text_is_generated(text, i) == 1)
+      return;
     PdfRect box{};
     double x = 0, y = 0;
-    if (pdfium_.text_loose_char_box(text, i, &box) == 0 || pdfium_.text_char_origin(text, i, &x, &y) == 0) return;
+    if (pdfium_.text_loose_char_box(text, i, &box) == 0 || pdfium_.text_char_origin(text, i, &x, &y) == 0)
+      return;
     // Typesetters that place words without a space character leave narrower gaps than PDFium takes for one.
     const double gap = box.left - previous_right_;
-    if (!heights_.empty() && before > 0 && line_.text[before - 1] != ' ' && gap > 0.15 * (box.top - box.bottom))
+    if (!heights_.empty() && before > 0 && line_.text[before - 1] != ' ' &&
+        gap > 0.15 * (box.top - box.bottom))
       line_.text.insert(before, 1, ' ');
     previous_right_ = box.right;
     if (heights_.empty()) {
@@ -129,7 +133,8 @@ class PageReader {
     const unsigned long size = pdfium_.text_font_info(text, i, name, sizeof name - 1, &flags);
     if (size == 0 || size > sizeof name) return false;
     const std::string_view font = name;
-    for (const std::string_view part : {"Courier", "Mono", "CMTT", "cmtt", "Typewriter", "SFTT", "Consolas", "Inconsolata"})
+    for (const std::string_view part :
+         {"Courier", "Mono", "CMTT", "cmtt", "Typewriter", "SFTT", "Consolas", "Inconsolata"})
       if (font.find(part) != std::string_view::npos) return true;
     return (flags & 1) != 0 && font.find("CM") == std::string_view::npos;
   }
@@ -139,7 +144,8 @@ class PageReader {
     while (!text.empty() && text.back() == ' ') text.pop_back();
     text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
     if (!text.empty()) {
-      if (text.size() > 1 && text.back() == '-' && static_cast<unsigned char>(text[text.size() - 2]) >= 'a') line_.hyphen = true;
+      if (text.size() > 1 && text.back() == '-' && static_cast<unsigned char>(text[text.size() - 2]) >= 'a')
+        line_.hyphen = true;
       line_.page = page;
       if (!heights_.empty()) {
         const auto middle = heights_.begin() + static_cast<std::ptrdiff_t>(heights_.size() / 2);
@@ -177,11 +183,13 @@ std::vector<PdfBookmark> read_outline(const Pdfium& pdfium, PdfDocumentHandle* d
     std::vector<unsigned char> buffer(2048);
     const unsigned long size = pdfium.bookmark_title(entry.mark, buffer.data(), buffer.size());
     if (size <= buffer.size()) mark.title = from_utf16(buffer);
-    if (auto* dest = pdfium.bookmark_dest(document, entry.mark)) mark.page = pdfium.dest_page_index(document, dest) + 1;
+    if (auto* dest = pdfium.bookmark_dest(document, entry.mark))
+      mark.page = pdfium.dest_page_index(document, dest) + 1;
     if (!mark.title.empty()) marks.push_back(std::move(mark));
     if (auto* next = pdfium.bookmark_next_sibling(document, entry.mark)) open.push_back({next, entry.level});
     if (entry.level < kMaxBookmarkDepth)
-      if (auto* child = pdfium.bookmark_first_child(document, entry.mark)) open.push_back({child, entry.level + 1});
+      if (auto* child = pdfium.bookmark_first_child(document, entry.mark))
+        open.push_back({child, entry.level + 1});
   }
   return marks;
 }
@@ -198,9 +206,12 @@ std::string read_title(const Pdfium& pdfium, PdfDocumentHandle* document) {
 
 std::unexpected<Error> open_error(unsigned long code) {
   switch (code) {
-    case 4: return fail(ErrorCode::kInvalidArgument, "encrypted pdf: a password is needed");
-    case 5: return fail(ErrorCode::kUnsupported, "encrypted pdf: its security scheme is not supported");
-    default: return fail(ErrorCode::kCorruption, "broken pdf: no readable pages (PDFium error {})", code);
+    case 4:
+      return fail(ErrorCode::kInvalidArgument, "encrypted pdf: a password is needed");
+    case 5:
+      return fail(ErrorCode::kUnsupported, "encrypted pdf: its security scheme is not supported");
+    default:
+      return fail(ErrorCode::kCorruption, "broken pdf: no readable pages (PDFium error {})", code);
   }
 }
 
@@ -233,12 +244,14 @@ Result<Document> read_pdf(std::string_view source, const Pdfium& pdfium, const R
     if (!within) return fail(ErrorCode::kResourceExhausted, "more than {} bytes of text", limits.text_bytes);
   }
   if (lines.empty()) {
-    if (unreadable > 0) return fail(ErrorCode::kCorruption, "broken pdf: {} of {} pages cannot be read", unreadable, pages);
+    if (unreadable > 0)
+      return fail(ErrorCode::kCorruption, "broken pdf: {} of {} pages cannot be read", unreadable, pages);
     return fail(ErrorCode::kUnsupported, "no text layer in this pdf (scanned pages?)");
   }
   DocumentBuilder builder("pdf", limits);
   builder.document().title = read_title(pdfium, document.get());
-  if (unreadable > 0) builder.document().note = fmt::format("{} of {} pages cannot be read", unreadable, pages);
+  if (unreadable > 0)
+    builder.document().note = fmt::format("{} of {} pages cannot be read", unreadable, pages);
   drop_running_lines(lines, pages);
   mark_headings(lines, read_outline(pdfium, document.get()));
   add_pdf_blocks(lines, builder);

@@ -32,7 +32,8 @@ std::string_view without_number(std::string_view text) {
 double body_height(const std::vector<PdfLine>& lines) {
   std::map<int, size_t> count;
   for (const PdfLine& line : lines) count[static_cast<int>(std::lround(line.height * 2))] += line.text.size();
-  const auto most = std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::max_element(count.begin(), count.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == count.end() ? 0 : most->first / 2.0;
 }
 
@@ -87,7 +88,8 @@ void mark_by_size(std::vector<PdfLine>& lines) {
   if (large * 4 > lines.size() + 8) return;
   for (PdfLine& line : lines) {
     if (!is_large(line)) continue;
-    const auto rank = std::distance(sizes.begin(), sizes.find(static_cast<int>(std::lround(line.height * 2))));
+    const auto rank =
+        std::distance(sizes.begin(), sizes.find(static_cast<int>(std::lround(line.height * 2))));
     line.heading = static_cast<int>(std::min<std::ptrdiff_t>(rank + 1, 4));
   }
 }
@@ -96,10 +98,14 @@ void mark_by_size(std::vector<PdfLine>& lines) {
 void mark_manual_sections(std::vector<PdfLine>& lines) {
   const auto is_section = [&](size_t i) {
     const std::string& text = lines[i].text;
-    return i + 1 < lines.size() && lines[i].page == lines[i + 1].page && text.size() >= 3 && text.size() < 50 &&
-           lines[i + 1].left > lines[i].left + lines[i].height && std::isupper(static_cast<unsigned char>(text[0])) &&
-           std::none_of(text.begin(), text.end(), [](char c) { return std::islower(static_cast<unsigned char>(c)); }) &&
-           std::count_if(text.begin(), text.end(), [](char c) { return std::isupper(static_cast<unsigned char>(c)); }) * 3 >=
+    return i + 1 < lines.size() && lines[i].page == lines[i + 1].page && text.size() >= 3 &&
+           text.size() < 50 && lines[i + 1].left > lines[i].left + lines[i].height &&
+           std::isupper(static_cast<unsigned char>(text[0])) &&
+           std::none_of(text.begin(), text.end(),
+                        [](char c) { return std::islower(static_cast<unsigned char>(c)); }) &&
+           std::count_if(text.begin(), text.end(),
+                         [](char c) { return std::isupper(static_cast<unsigned char>(c)); }) *
+                   3 >=
                static_cast<std::ptrdiff_t>(text.size()) * 2;
   };
   std::vector<size_t> sections;
@@ -110,16 +116,20 @@ void mark_manual_sections(std::vector<PdfLine>& lines) {
       ++margins[static_cast<int>(std::lround(lines[i].left))];
     }
   for (const size_t i : sections)
-    if (margins[static_cast<int>(std::lround(lines[i].left))] >= 3 && lines[i].heading == 0) lines[i].heading = 1;
+    if (margins[static_cast<int>(std::lround(lines[i].left))] >= 3 && lines[i].heading == 0)
+      lines[i].heading = 1;
 }
 
 // The number of bytes of a bullet or a number that opens a list item; 0 where there is none.
 size_t list_mark(std::string_view text) {
-  for (const std::string_view bullet : {"\xe2\x80\xa2 ", "\xe2\x80\x93 ", "\xe2\x97\xa6 ", "\xe2\x96\xaa ", "\xc2\xb7 ", "- ", "* "})
+  for (const std::string_view bullet :
+       {"\xe2\x80\xa2 ", "\xe2\x80\x93 ", "\xe2\x97\xa6 ", "\xe2\x96\xaa ", "\xc2\xb7 ", "- ", "* "})
     if (text.starts_with(bullet)) return bullet.size();
   size_t digits = 0;
-  while (digits < text.size() && digits < 3 && std::isdigit(static_cast<unsigned char>(text[digits]))) ++digits;
-  if (digits > 0 && digits + 1 < text.size() && (text[digits] == '.' || text[digits] == ')') && text[digits + 1] == ' ')
+  while (digits < text.size() && digits < 3 && std::isdigit(static_cast<unsigned char>(text[digits])))
+    ++digits;
+  if (digits > 0 && digits + 1 < text.size() && (text[digits] == '.' || text[digits] == ')') &&
+      text[digits + 1] == ' ')
     return digits + 2;
   return 0;
 }
@@ -133,7 +143,8 @@ double usual_leading(const std::vector<PdfLine>& lines) {
     const double relative = step / lines[i].height;
     if (relative > 0.6 && relative < 3) ++count[static_cast<int>(std::lround(relative * 20))];
   }
-  const auto most = std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::max_element(count.begin(), count.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == count.end() ? 1.2 : most->first / 20.0;
 }
 
@@ -168,13 +179,15 @@ class BlockJoiner {
     // A paragraph's first line is indented, or hangs out, against the lines before it; a last line is short.
     const double margin = right_margin(line.page);
     const bool over = ends_sentence(before.text) || before.right < margin - 0.12 * (margin - left_);
-    const bool indented = count_ > 1 && line.left > left_ + 0.8 * height && before.left < left_ + 0.8 * height;
+    const bool indented =
+        count_ > 1 && line.left > left_ + 0.8 * height && before.left < left_ + 0.8 * height;
     const bool outdented = line.left < before.left - 0.8 * height;
     return over && (indented || outdented);
   }
 
   static bool ends_sentence(std::string_view text) {
-    while (!text.empty() && (text.back() == '"' || text.back() == ')' || text.back() == '\'')) text.remove_suffix(1);
+    while (!text.empty() && (text.back() == '"' || text.back() == ')' || text.back() == '\''))
+      text.remove_suffix(1);
     return !text.empty() && std::string_view(".!?:;").find(text.back()) != std::string_view::npos;
   }
 
@@ -260,7 +273,8 @@ void drop_running_lines(std::vector<PdfLine>& lines, int pages) {
     if (to - from > 2) {
       // All pieces of the head's or foot's own line: a number may be set apart from the title.
       for (size_t i = from; i < to; ++i)
-        if (std::abs(lines[i].baseline - lines[top].baseline) < 2 || std::abs(lines[i].baseline - lines[bottom].baseline) < 2)
+        if (std::abs(lines[i].baseline - lines[top].baseline) < 2 ||
+            std::abs(lines[i].baseline - lines[bottom].baseline) < 2)
           edges.push_back(i);
     }
     from = to;
@@ -282,6 +296,8 @@ void drop_running_lines(std::vector<PdfLine>& lines, int pages) {
   lines.resize(kept);
 }
 
-void add_pdf_blocks(const std::vector<PdfLine>& lines, DocumentBuilder& builder) { BlockJoiner(lines, builder).run(); }
+void add_pdf_blocks(const std::vector<PdfLine>& lines, DocumentBuilder& builder) {
+  BlockJoiner(lines, builder).run();
+}
 
 }  // namespace edge_infer

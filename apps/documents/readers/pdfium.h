@@ -1,4 +1,5 @@
-// The part of PDFium that text extraction uses, loaded with dlopen. PDFium is not thread-safe: one instance a process.
+// The part of PDFium that text extraction uses, loaded with dlopen. PDFium is not thread-safe: one instance a
+// process.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ struct PdfRect {
   float left, top, right, bottom;
 };
 
-// PDFium's C functions under their own names without the prefix FPDF; see PDFium's public/fpdfview.h, fpdf_text.h and
-// fpdf_doc.h for their contracts.
+// PDFium's C functions under their own names without the prefix FPDF; see PDFium's public/fpdfview.h,
+// fpdf_text.h and fpdf_doc.h for their contracts.
 struct Pdfium {
   // Loads and initializes the library at `path`, with no system fonts (so that nothing is opened later).
   // Errors: kUnsupported with the loader's reason.

@@ -1,5 +1,6 @@
-// The readers: from a file's bytes to a Document. They run in the sandboxed child process; they keep to the limits on
-// text themselves, and leave memory and time to the process' limits. Each needs `source` to outlive the call only.
+// The readers: from a file's bytes to a Document. They run in the sandboxed child process; they keep to the
+// limits on text themselves, and leave memory and time to the process' limits. Each needs `source` to outlive
+// the call only.
 #pragma once
 
 #include <functional>
@@ -14,8 +15,8 @@ namespace edge_infer {
 
 enum class Format { kText, kMarkdown, kHtml, kPdf, kZip };
 
-// By content (magic numbers, then the form of the text), then by the ending of `name`. Errors: kUnsupported for
-// what no reader handles, kCorruption for content that contradicts a name which a reader would handle.
+// By content (magic numbers, then the form of the text), then by the ending of `name`. Errors: kUnsupported
+// for what no reader handles, kCorruption for content that contradicts a name which a reader would handle.
 Result<Format> sniff_format(std::string_view source, std::string_view name);
 
 // Lower-case ending of a name with its dot; empty where there is none.
@@ -28,12 +29,14 @@ Result<Document> read_pdf(std::string_view source, const Pdfium& pdfium, const R
 // docx, odt and epub, told apart by what is in the archive, then by `name`.
 Result<Document> read_zip(std::string_view source, std::string_view name, const ReadLimits& limits);
 
-// A file on its way through: what must be loaded from the system (charsets, PDFium) is loaded by prepare(), before the
-// sandbox closes; read() needs nothing but memory.
+// A file on its way through: what must be loaded from the system (charsets, PDFium) is loaded by prepare(),
+// before the sandbox closes; read() needs nothing but memory.
 class PreparedDocument {
  public:
-  // `pdfium_path` may be empty. Errors: those of sniff_format(); kUnsupported when PDFium is needed and missing.
-  static Result<PreparedDocument> prepare(std::string_view source, std::string_view name, const std::string& pdfium_path);
+  // `pdfium_path` may be empty. Errors: those of sniff_format(); kUnsupported when PDFium is needed and
+  // missing.
+  static Result<PreparedDocument> prepare(std::string_view source, std::string_view name,
+                                          const std::string& pdfium_path);
   Result<Document> read(const ReadLimits& limits);
 
  private:

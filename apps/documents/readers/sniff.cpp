@@ -18,7 +18,9 @@ struct Magic {
 
 // Kinds that no reader handles, named for the message.
 constexpr Magic kForeign[] = {
-    {"\x7f" "ELF"sv, 0, false, "an ELF program"},
+    {"\x7f"
+     "ELF"sv,
+     0, false, "an ELF program"},
     {"\x89PNG"sv, 0, false, "a PNG image"},
     {"\xff\xd8\xff"sv, 0, false, "a JPEG image"},
     {"GIF8"sv, 0, true, "a GIF image"},
@@ -27,7 +29,9 @@ constexpr Magic kForeign[] = {
     {"RIFF"sv, 0, true, "a RIFF file (WebP, WAV or AVI)"},
     {"\x1f\x8b"sv, 0, false, "gzip data"},
     {"BZh"sv, 0, true, "bzip2 data"},
-    {"\xfd" "7zXZ"sv, 0, false, "xz data"},
+    {"\xfd"
+     "7zXZ"sv,
+     0, false, "xz data"},
     {"\x28\xb5\x2f\xfd"sv, 0, false, "zstd data"},
     {"7z\xbc\xaf\x27\x1c"sv, 0, false, "a 7-zip archive"},
     {"Rar!\x1a\x07"sv, 0, false, "a RAR archive"},
@@ -50,8 +54,9 @@ constexpr Magic kForeign[] = {
 };
 
 constexpr std::array<std::string_view, 26> kReadable = {
-    ".txt", ".text", ".md", ".markdown", ".mkd", ".rst", ".html", ".htm", ".xhtml", ".pdf", ".docx", ".odt", ".epub",
-    ".csv", ".tsv", ".log", ".json", ".xml", ".yaml", ".yml", ".ini", ".tex", ".info", ".org", ".py", ".c"};
+    ".txt",  ".text", ".md",  ".markdown", ".mkd",  ".rst", ".html", ".htm",  ".xhtml",
+    ".pdf",  ".docx", ".odt", ".epub",     ".csv",  ".tsv", ".log",  ".json", ".xml",
+    ".yaml", ".yml",  ".ini", ".tex",      ".info", ".org", ".py",   ".c"};
 
 bool one_of(std::string_view ending, std::initializer_list<std::string_view> endings) {
   return std::find(endings.begin(), endings.end(), ending) != endings.end();
@@ -120,8 +125,9 @@ Result<PreparedDocument> PreparedDocument::prepare(std::string_view source, std:
   }
   if (p.format_ == Format::kPdf) {
     if (pdfium_path.empty())
-      return fail(ErrorCode::kUnsupported,
-                  "pdf support needs libpdfium.so beside the program, in ../lib, or named by $EDGE_INFER_PDFIUM");
+      return fail(
+          ErrorCode::kUnsupported,
+          "pdf support needs libpdfium.so beside the program, in ../lib, or named by $EDGE_INFER_PDFIUM");
     EDGE_INFER_ASSIGN(p.pdfium_, Pdfium::load(pdfium_path));
   }
   return p;

@@ -21,7 +21,9 @@ Line line_at(std::string_view text, size_t at) {
   return {at, end - at, end + width};
 }
 
-size_t indent_of(std::string_view line) { return std::min(line.find_first_not_of(" \t"), line.size()); }
+size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(" \t"), line.size());
+}
 
 std::string_view trimmed(std::string_view line) {
   const size_t from = line.find_first_not_of(" \t\f");
@@ -30,8 +32,8 @@ std::string_view trimmed(std::string_view line) {
 }
 
 size_t characters(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 // "=====" below a title of the same length: the character, or 0.
@@ -52,11 +54,14 @@ char underline_of(std::string_view title, std::string_view below) {
 
 // "EXIT STATUS" at the margin, above an indented text: how manual pages print their sections.
 bool is_manual_heading(std::string_view line, std::string_view below) {
-  if (line.size() < 3 || line.size() > 60 || line[0] == ' ' || indent_of(below) < 3 || trimmed(below).empty()) return false;
-  return std::isupper(static_cast<unsigned char>(line[0])) && std::all_of(line.begin(), line.end(), [](char c) {
-    return std::isupper(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c)) || c == ' ' ||
-           c == '-' || c == '/' || c == '&' || c == '\'' || c == ',';
-  });
+  if (line.size() < 3 || line.size() > 60 || line[0] == ' ' || indent_of(below) < 3 || trimmed(below).empty())
+    return false;
+  return std::isupper(static_cast<unsigned char>(line[0])) &&
+         std::all_of(line.begin(), line.end(), [](char c) {
+           return std::isupper(static_cast<unsigned char>(c)) ||
+                  std::isdigit(static_cast<unsigned char>(c)) || c == ' ' || c == '-' || c == '/' ||
+                  c == '&' || c == '\'' || c == ',';
+         });
 }
 
 class TextReader {
@@ -132,8 +137,8 @@ class TextReader {
     const Line line = line_at(text_, at);
     const std::string_view words = view(line);
     if (words.starts_with("File: ")) return line.next;
-    if (words.starts_with("Tag Table") || words.starts_with("Indirect") || words.starts_with("End Tag Table") ||
-        words.starts_with("Local Variables")) {
+    if (words.starts_with("Tag Table") || words.starts_with("Indirect") ||
+        words.starts_with("End Tag Table") || words.starts_with("Local Variables")) {
       const size_t separator = text_.find('\x1f', line.next);
       return separator == std::string_view::npos ? text_.size() : separator;
     }
@@ -150,6 +155,8 @@ class TextReader {
 
 }  // namespace
 
-Result<Document> read_text(const DecodedText& text, const ReadLimits& limits) { return TextReader(text, limits).read(); }
+Result<Document> read_text(const DecodedText& text, const ReadLimits& limits) {
+  return TextReader(text, limits).read();
+}
 
 }  // namespace edge_infer

@@ -6,7 +6,8 @@ Status parse_xml(std::string& text, const std::string& name, pugi::xml_document&
   const pugi::xml_parse_result result =
       document.load_buffer_inplace(text.data(), text.size(), pugi::parse_default | pugi::parse_ws_pcdata);
   if (result) return {};
-  const ErrorCode code = result.status == pugi::status_out_of_memory ? ErrorCode::kResourceExhausted : ErrorCode::kCorruption;
+  const ErrorCode code =
+      result.status == pugi::status_out_of_memory ? ErrorCode::kResourceExhausted : ErrorCode::kCorruption;
   std::string reason = result.description();
   if (!reason.empty()) reason[0] = static_cast<char>(reason[0] | 0x20);
   return fail(code, "\"{}\" is broken XML: {} at byte {}", name, reason, result.offset);

@@ -1,9 +1,8 @@
-// XML parts of documents with pugixml: no DTD is read, so no entity expands and no file is named. Walks are iterative:
-// a part may nest as deep as it likes.
+// XML parts of documents with pugixml: no DTD is read, so no entity expands and no file is named. Walks are
+// iterative: a part may nest as deep as it likes.
 #pragma once
 
 #include <pugixml.hpp>
-
 #include <string>
 #include <string_view>
 
@@ -11,7 +10,8 @@
 
 namespace edge_infer {
 
-// Parses `text`, which the document then points into. Errors: kCorruption with `name`, the reason and the offset.
+// Parses `text`, which the document then points into. Errors: kCorruption with `name`, the reason and the
+// offset.
 Status parse_xml(std::string& text, const std::string& name, pugi::xml_document& document);
 
 // The name without its namespace prefix.
@@ -26,7 +26,8 @@ pugi::xml_node find_element(const pugi::xml_node& root, std::string_view name);
 // All character data below `node`.
 std::string text_below(const pugi::xml_node& node);
 
-// Depth first: enter(node) returns whether to go below; leave(node) follows for every node that was gone into.
+// Depth first: enter(node) returns whether to go below; leave(node) follows for every node that was gone
+// into.
 template <typename Enter, typename Leave>
 void walk_xml(const pugi::xml_node& root, Enter enter, Leave leave) {
   pugi::xml_node node = root.first_child();

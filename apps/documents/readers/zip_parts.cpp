@@ -8,8 +8,8 @@ namespace edge_infer {
 namespace {
 
 constexpr zip_int64_t kMaxEntries = 20'000;
-constexpr int64_t kRatio = 200;                      // inflated : stored; XML of Office files stays below 60
-constexpr int64_t kRatioFloor = int64_t{8} << 20;    // parts up to this size may have any ratio
+constexpr int64_t kRatio = 200;                    // inflated : stored; XML of Office files stays below 60
+constexpr int64_t kRatioFloor = int64_t{8} << 20;  // parts up to this size may have any ratio
 
 struct CloseFile {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
@@ -43,7 +43,8 @@ Result<std::unique_ptr<ZipParts>> ZipParts::open(std::string_view source, const 
   zip_t* zip = parts->archive_->zip;
   const zip_int64_t count = zip_get_num_entries(zip, 0);
   if (count > kMaxEntries)
-    return fail(ErrorCode::kResourceExhausted, "the archive has {} entries, more than {}", count, kMaxEntries);
+    return fail(ErrorCode::kResourceExhausted, "the archive has {} entries, more than {}", count,
+                kMaxEntries);
   for (zip_int64_t i = 0; i < count; ++i) {
     const char* name = zip_get_name(zip, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS);
     if (name != nullptr) parts->entries_.emplace(name, static_cast<uint64_t>(i));
@@ -68,7 +69,8 @@ Result<std::string> ZipParts::read(const std::string& name) {
   const auto stored = static_cast<int64_t>(std::min<zip_uint64_t>(stat.comp_size, zip_uint64_t{1} << 40));
   const int64_t limit = std::min(left_, std::max(kRatioFloor, stored * kRatio));
   const auto bomb = [&] {
-    return fail(ErrorCode::kResourceExhausted, "\"{}\" expands from {} to more than {} bytes", name, stored, limit);
+    return fail(ErrorCode::kResourceExhausted, "\"{}\" expands from {} to more than {} bytes", name, stored,
+                limit);
   };
   if (stat.size > static_cast<zip_uint64_t>(limit)) return bomb();
   const std::unique_ptr<zip_file_t, CloseFile> file(zip_fopen_index(zip, entry->second, 0));

@@ -52,13 +52,13 @@ struct Div {
 struct Maximum {
   template <class T>
   static T apply(T a, T b) {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   }
 };
 struct Minimum {
   template <class T>
   static T apply(T a, T b) {
-    return (a < b) | (a != a) ? a : b;
+    return ((a < b) | (a != a)) ? a : b;
   }
 };
 struct Or {
@@ -123,12 +123,11 @@ struct Abs {
     return a < 0 ? static_cast<T>(0 - static_cast<Wrap<T>>(a)) : a;
   }
 };
-// NaN stays.
+// 0 for NaN, as in ATen.
 struct Sign {
   template <class T>
   static T apply(T a) {
-    const T sign = static_cast<T>((a > 0) - (a < 0));
-    return a != a ? a : sign;
+    return static_cast<T>((a > 0) - (a < 0));
   }
 };
 struct Relu {
@@ -216,7 +215,7 @@ void clamp_chunk(void* out, const void* const* in, int64_t n, const int64_t* att
       return;
     }
   }
-#pragma GCC ivdep
+  EDGE_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     const T raised = a[i] < low ? low : a[i];
     to[i] = raised > high ? high : raised;

@@ -105,7 +105,7 @@ void where_chunk(void* out, const void* const* in, int64_t n, const int64_t*) {
   const T* a = static_cast<const T*>(in[1]);
   const T* b = static_cast<const T*>(in[2]);
   T* to = static_cast<T*>(out);
-#pragma GCC ivdep
+  EDGE_IVDEP
   for (int64_t i = 0; i < n; ++i) {
     const T x = a[i], y = b[i];
     to[i] = condition[i] != 0 ? x : y;

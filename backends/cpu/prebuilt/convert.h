@@ -20,7 +20,7 @@ EDGE_INLINE T saturate(F x) {
   constexpr F kEnd =
       static_cast<F>(uint64_t{1} << (sizeof(T) * 8 - (kSigned ? 1 : 0)));  // the first one above
   constexpr F kStart = static_cast<F>(kLeast);
-  const F inside = (x > kStart) & (x < kEnd) ? x : F{0};
+  const F inside = ((x > kStart) & (x < kEnd)) ? x : F{0};
   const T whole = static_cast<T>(inside);
   const T low = x <= kStart ? kLeast : whole;
   return x >= kEnd ? kMost : low;

@@ -10,6 +10,14 @@
 
 #include "backends/cpu/prebuilt/registry.h"
 
+// The loop behind it carries nothing from one iteration to the next, also where the result replaces an
+// operand. Clang checks for overlap at run time instead.
+#if defined(__clang__)
+#define EDGE_IVDEP
+#else
+#define EDGE_IVDEP _Pragma("GCC ivdep")
+#endif
+
 namespace edge_infer::EDGE_ISA {
 namespace {
 
@@ -88,12 +96,12 @@ template <FixedString Op, class T>
 struct KernelNameStorage {
   static constexpr size_t kSize = Op.view().size() + 1 + kElementName<T>.size();
   static consteval std::array<char, kSize> join() {
-    std::array<char, kSize> text{};
+    std::array<char, kSize> joined{};
     size_t at = 0;
-    for (const char c : Op.view()) text[at++] = c;
-    text[at++] = '.';
-    for (const char c : kElementName<T>) text[at++] = c;
-    return text;
+    for (const char c : Op.view()) joined[at++] = c;
+    joined[at++] = '.';
+    for (const char c : kElementName<T>) joined[at++] = c;
+    return joined;
   }
   static constexpr std::array<char, kSize> text = join();
 };
@@ -107,12 +115,12 @@ struct CastNameStorage {
   static constexpr std::string_view kHead = kernel_name<Op, From>;
   static constexpr size_t kSize = kHead.size() + 1 + kElementName<To>.size();
   static consteval std::array<char, kSize> join() {
-    std::array<char, kSize> text{};
+    std::array<char, kSize> joined{};
     size_t at = 0;
-    for (const char c : kHead) text[at++] = c;
-    text[at++] = '.';
-    for (const char c : kElementName<To>) text[at++] = c;
-    return text;
+    for (const char c : kHead) joined[at++] = c;
+    joined[at++] = '.';
+    for (const char c : kElementName<To>) joined[at++] = c;
+    return joined;
   }
   static constexpr std::array<char, kSize> text = join();
 };

@@ -7,15 +7,20 @@
 namespace edge_infer::EDGE_ISA {
 namespace {
 
-template <F32 (*kFunction)(F32)>
+template <bool kTanh>
+EDGE_INLINE F32 apply(F32 x) {
+  return kTanh ? gelu_tanh(x) : gelu(x);
+}
+
+template <bool kTanh>
 EDGE_INLINE void map_dense(const float* in, float* out, int64_t n) {
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(out + i, kFunction(load(in + i)));
-  if (i < n) store(out + i, kFunction(load(in + i, n - i)), n - i);
+  for (; i + kLanes <= n; i += kLanes) store(out + i, apply<kTanh>(load(in + i)));
+  if (i < n) store(out + i, apply<kTanh>(load(in + i, n - i)), n - i);
 }
 
 // Elements [m0, m1) of the output in rows of the innermost dimension.
-template <F32 (*kFunction)(F32)>
+template <bool kTanh>
 EDGE_INLINE void map_strided(const float* in, float* out, int64_t rank, const int64_t* sizes,
                              const int64_t* strides, int64_t m0, int64_t m1) {
   for (int64_t m = m0; m < m1;) {
@@ -29,19 +34,12 @@ EDGE_INLINE void map_strided(const float* in, float* out, int64_t rank, const in
     }
     alignas(64) float lanes[kLanes] = {};
     for (int64_t l = 0; l < count; ++l) lanes[l] = in[offset + l * stride];
-    store(out + m, kFunction(load(lanes)), count);
+    store(out + m, apply<kTanh>(load(lanes)), count);
     m += count;
   }
 }
 
-F32 gelu_erf_lanes(F32 x) {
-  return gelu(x);
-}
-F32 gelu_tanh_lanes(F32 x) {
-  return gelu_tanh(x);
-}
-
-template <F32 (*kFunction)(F32)>
+template <bool kTanh>
 EDGE_INLINE void map(const KernelArgs* args, int64_t m0, int64_t m1) {
   float* out = output<float>(args, 0);
   const float* in = input<float>(args, 1);
@@ -55,17 +53,17 @@ EDGE_INLINE void map(const KernelArgs* args, int64_t m0, int64_t m1) {
     expected *= sizes[d];
   }
   if (dense)
-    map_dense<kFunction>(in + m0, out + m0, m1 - m0);
+    map_dense<kTanh>(in + m0, out + m0, m1 - m0);
   else
-    map_strided<kFunction>(in, out, rank, sizes, strides, m0, m1);
+    map_strided<kTanh>(in, out, rank, sizes, strides, m0, m1);
 }
 
 void gelu_kernel(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, void*) {
   const int64_t approximate = integer(args, static_cast<int>(1 + 2 * integer(args, 0)));
   if (approximate == 0)
-    map<gelu_erf_lanes>(args, m0, m1);
+    map<false>(args, m0, m1);
   else
-    map<gelu_tanh_lanes>(args, m0, m1);
+    map<true>(args, m0, m1);
 }
 
 constexpr PrebuiltKernel kTable[] = {{"aten.gelu.f32", gelu_kernel}};

@@ -89,7 +89,8 @@ EDGE_INLINE void run_tile(const Tile& t, Begin begin, End end) {
     EDGE_UNROLL for (int p = 0; p < P; ++p) EDGE_UNROLL for (int j = 0; j < kPanelParts; ++j) {
       row[p * kPanelParts + j] = load_part(b + p * panel_stride + j * kPartLanes);
       if constexpr (kPrefetch) {
-        if (j * kPartLanes % 16 == 0) __builtin_prefetch(b + p * panel_stride + kAhead * kPanel + j * kPartLanes);
+        if (j * kPartLanes % 16 == 0)
+          __builtin_prefetch(b + p * panel_stride + kAhead * kPanel + j * kPartLanes);
       }
     }
     EDGE_UNROLL for (int i = 0; i < MR; ++i) {

@@ -74,7 +74,7 @@ template <class F, class T, class R>
 void chunk1(void* out, const void* const* in, int64_t n, const int64_t*) {
   const T* a = static_cast<const T*>(in[0]);
   R* to = static_cast<R*>(out);
-#pragma GCC ivdep
+  EDGE_IVDEP
   for (int64_t i = 0; i < n; ++i) to[i] = F::apply(a[i]);
 }
 
@@ -83,7 +83,7 @@ void chunk2(void* out, const void* const* in, int64_t n, const int64_t*) {
   const T* a = static_cast<const T*>(in[0]);
   const T* b = static_cast<const T*>(in[1]);
   R* to = static_cast<R*>(out);
-#pragma GCC ivdep
+  EDGE_IVDEP
   for (int64_t i = 0; i < n; ++i) to[i] = F::apply(a[i], b[i]);
 }
 

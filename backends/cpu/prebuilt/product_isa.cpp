@@ -49,7 +49,7 @@ void product(const KernelArgs* args, int64_t m0, int64_t m1, int64_t, int64_t, v
       const Wrap x = static_cast<Wrap>(a[k * a_column]);
       const T* row = b + k * b_row;
       if (b_column == 1) {
-#pragma GCC ivdep
+        EDGE_IVDEP
         for (int64_t n = 0; n < columns; ++n)
           out[n] = static_cast<T>(static_cast<Wrap>(out[n]) + x * static_cast<Wrap>(row[n]));
       } else {

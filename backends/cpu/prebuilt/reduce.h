@@ -71,14 +71,14 @@ EDGE_INLINE A times(A a, A b) {
 }
 template <class A>
 EDGE_INLINE A greater_of(A a, A b) {  // NaN wins
-  return (a > b) | (a != a) ? a : b;
+  return ((a > b) | (a != a)) ? a : b;
 }
 EDGE_INLINE F32 greater_of(F32 a, F32 b) {
   return max(a, b);
 }
 template <class A>
 EDGE_INLINE A smaller_of(A a, A b) {
-  return (a < b) | (a != a) ? a : b;
+  return ((a < b) | (a != a)) ? a : b;
 }
 EDGE_INLINE F32 smaller_of(F32 a, F32 b) {
   return min(a, b);
@@ -302,7 +302,7 @@ void column_update(void* lanes_out, const ColumnRun& run, const void* parameters
   const T* row = static_cast<const T*>(run.x);
   for (int64_t i = 0; i < run.n; ++i, row += run.stride) {
     A* acc = static_cast<A*>(lanes_out) + (run.first + i) % kReduceLanes<A> * kBlock;
-#pragma GCC ivdep
+    EDGE_IVDEP
     for (int64_t c = 0; c < run.width; ++c) acc[c] = Op::step(acc[c], as_accumulator<A>(row[c]), p[c]);
   }
 }

@@ -35,8 +35,8 @@ EDGE_INLINE F32 reduce_exp(F32 x, F32& n) {
   return fma(n, splat(2.12194440e-4F), fma(n, splat(-0.693359375F), x));
 }
 
-// Within 1.1 ulp, subnormal results included. Lanes that underflow to 0 are computed on 0 instead: a subnormal
-// intermediate costs a microcode assist, and masked softmax is full of such lanes.
+// Within 1.1 ulp, subnormal results included. Lanes that underflow to 0 are computed on 0 instead: a
+// subnormal intermediate costs a microcode assist, and masked softmax is full of such lanes.
 EDGE_INLINE F32 exp(F32 x) {
   const Mask vanishes = x < splat(-103.98F);
   x = select(vanishes, zeros(), min_or_second(splat(90.0F), x));  // NaN is the second operand, so it survives
@@ -45,18 +45,22 @@ EDGE_INLINE F32 exp(F32 x) {
   return select(vanishes, zeros(), scale_by_power(exp_reduced(r), n));
 }
 
-// e^x for x <= 0 (or NaN) with results below e^-87 flushed to 0: the weights of attention. Within 1.1 ulp above.
+// e^x for |x| <= 87, within 1.1 ulp; NaN gives anything. Adding the magic number rounds x log2(e) to a whole
+// number in the low bits of the sum, from where a shift makes it a power of two.
+EDGE_INLINE F32 exp_bounded(F32 x) {
+  const F32 magic = splat(12582912.0F);
+  const F32 shifted = fma(x, splat(1.44269504F), magic);
+  const F32 n = shifted - magic;
+  const F32 r = fma(n, splat(2.12194440e-4F), fma(n, splat(-0.693359375F), x));
+  return from_bits(bits_of(exp_reduced(r)) + shift_left(bits_of(shifted), 23));
+}
+
+// e^x for x <= 0 (or NaN) with results below e^-87 flushed to 0: the weights of attention. Within 1.1 ulp
+// above.
 EDGE_INLINE F32 exp_or_zero(F32 x) {
-  const Mask vanishes = x < splat(-87.0F);
-  x = select(vanishes, zeros(), x);
-  F32 n;
-  const F32 p = exp_reduced(reduce_exp(x, n));
-#if defined(__AVX512F__)
-  const F32 y = scale_by_power(p, n);
-#else
-  const F32 y = p * from_bits(shift_left(to_i32_truncate(n) + splat_i32(127), 23));
-#endif
-  return select(vanishes, zeros(), y);
+  const Mask number = x >= splat(-87.0F);
+  const F32 y = exp_bounded(select(number, x, zeros()));
+  return select(number, y, max_or_second(zeros(), x));  // the second operand where it is NaN
 }
 
 // Within 1.1 ulp.
@@ -121,7 +125,8 @@ EDGE_INLINE F32 tanh(F32 x) {
   p = fma(p, z, splat(1.33314422036e-1F));
   p = fma(p, z, splat(-3.33332819422e-1F));
   const F32 small = fma(p * z, x, x);
-  const F32 large = splat(1.0F) - splat(2.0F) / (exp(t + t) + splat(1.0F));
+  const F32 v = min_or_second(splat(20.0F), t);  // NaN is the second operand; tanh(20) rounds to 1
+  const F32 large = splat(1.0F) - splat(2.0F) / (exp_bounded(v + v) + splat(1.0F));
   return select(is_nan(x), x, select(t < splat(0.625F), small, copysign(large, x)));
 }
 
@@ -142,7 +147,7 @@ EDGE_INLINE F32 erf(F32 x) {
   q = fma(q, v, splat(-6.34846687e-1F));
   q = fma(q, v, splat(-1.28717512e-1F));
   q = fma(q, v, -v);
-  const F32 large = copysign(splat(1.0F) - exp(q), x);
+  const F32 large = copysign(splat(1.0F) - exp_bounded(q), x);
   return select(t > splat(0.927734375F), large, small);
 }
 

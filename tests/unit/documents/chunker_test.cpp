@@ -31,7 +31,9 @@ class Maker {
     return *this;
   }
   Maker& heading(const std::string& text, int level) { return add(Block::Kind::kHeading, text, level); }
-  Maker& paragraph(const std::string& text, int page = 0) { return add(Block::Kind::kParagraph, text, 0, page); }
+  Maker& paragraph(const std::string& text, int page = 0) {
+    return add(Block::Kind::kParagraph, text, 0, page);
+  }
 
   Document document;
   std::string source;
@@ -49,7 +51,8 @@ std::string sentences(int first, int count, int words) {
   return text;
 }
 
-std::vector<Chunk> chunk(const Document& document, int64_t max_tokens, int64_t overlap = 0, const std::string& prompt = "") {
+std::vector<Chunk> chunk(const Document& document, int64_t max_tokens, int64_t overlap = 0,
+                         const std::string& prompt = "") {
   const TestTokenizer tokenizer;
   ChunkOptions options;
   options.max_tokens = max_tokens;
@@ -64,7 +67,8 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 // What holds of all chunks of all documents.
-void expect_sound(const Document& document, const std::vector<Chunk>& chunks, int64_t max_tokens, const std::string& prompt = "") {
+void expect_sound(const Document& document, const std::vector<Chunk>& chunks, int64_t max_tokens,
+                  const std::string& prompt = "") {
   const TestTokenizer tokenizer;
   Encoding encoding;
   int64_t start = 0;
@@ -101,7 +105,8 @@ TEST(Chunker, cuts_long_paragraphs_between_sentences_with_overlap_of_whole_ones)
   ASSERT_GE(chunks.size(), 3u);
   EXPECT_EQ(chunks[0].text, sentences(1, 4, 8));
   EXPECT_EQ(chunks[1].text, sentences(4, 4, 8)) << "the fourth sentence again";
-  EXPECT_EQ(maker.source.substr(static_cast<size_t>(chunks[1].start), static_cast<size_t>(chunks[1].end - chunks[1].start)),
+  EXPECT_EQ(maker.source.substr(static_cast<size_t>(chunks[1].start),
+                                static_cast<size_t>(chunks[1].end - chunks[1].start)),
             chunks[1].text);
   expect_sound(maker.document, chunks, 34);
 }
@@ -124,7 +129,14 @@ TEST(Chunker, keeps_the_heading_path_in_front_of_what_is_embedded) {
 
 TEST(Chunker, never_crosses_a_heading_of_level_two_but_joins_short_deeper_sections) {
   Maker maker;
-  maker.heading("A", 2).paragraph("One.").heading("B", 2).paragraph("Two.").heading("C", 3).paragraph("Three.").heading("D", 3).paragraph("Four.");
+  maker.heading("A", 2)
+      .paragraph("One.")
+      .heading("B", 2)
+      .paragraph("Two.")
+      .heading("C", 3)
+      .paragraph("Three.")
+      .heading("D", 3)
+      .paragraph("Four.");
   const auto chunks = chunk(maker.document, 64);
   ASSERT_EQ(chunks.size(), 2u);
   EXPECT_EQ(chunks[0].text, "A\n\nOne.");
@@ -223,7 +235,8 @@ TEST(Chunker, holds_its_promises_on_random_documents) {
       }
       text.pop_back();
       const auto kind = static_cast<Block::Kind>(pick(5));
-      maker.add(kind, text, kind == Block::Kind::kHeading ? 1 + pick(6) : 0, b, kind == Block::Kind::kTableRow && pick(3) == 0);
+      maker.add(kind, text, kind == Block::Kind::kHeading ? 1 + pick(6) : 0, b,
+                kind == Block::Kind::kTableRow && pick(3) == 0);
     }
     const int64_t most = 20 + pick(100);
     const auto chunks = chunk(maker.document, most, pick(40));
@@ -231,7 +244,8 @@ TEST(Chunker, holds_its_promises_on_random_documents) {
     std::string all;
     for (const Chunk& c : chunks) all += c.text + "\n";
     for (int w = 0; w < next; ++w) {
-      ASSERT_NE(all.find("u" + std::to_string(w)), std::string::npos) << "word " << w << " of round " << round;
+      ASSERT_NE(all.find("u" + std::to_string(w)), std::string::npos)
+          << "word " << w << " of round " << round;
     }
   }
 }
@@ -239,7 +253,9 @@ TEST(Chunker, holds_its_promises_on_random_documents) {
 TEST(Chunker, takes_linear_time) {
   for (const auto kind : {Block::Kind::kHeading, Block::Kind::kParagraph, Block::Kind::kTableRow}) {
     Maker many;
-    for (int i = 0; i < 20'000; ++i) many.add(kind, "block " + std::to_string(i), kind == Block::Kind::kHeading ? 3 : 0, 0, i == 0 && kind == Block::Kind::kTableRow);
+    for (int i = 0; i < 20'000; ++i)
+      many.add(kind, "block " + std::to_string(i), kind == Block::Kind::kHeading ? 3 : 0, 0,
+               i == 0 && kind == Block::Kind::kTableRow);
     const auto start = std::chrono::steady_clock::now();
     chunk(many.document, 256, 32);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
@@ -265,17 +281,21 @@ std::vector<std::string> split(std::string_view text, bool by_line = false) {
   std::vector<ByteRange> ranges;
   split_sentences(text, by_line, ranges);
   std::vector<std::string> out;
-  for (const ByteRange& r : ranges) out.emplace_back(text.substr(static_cast<size_t>(r.start), static_cast<size_t>(r.end - r.start)));
+  for (const ByteRange& r : ranges)
+    out.emplace_back(text.substr(static_cast<size_t>(r.start), static_cast<size_t>(r.end - r.start)));
   return out;
 }
 
 TEST(Sentences, end_where_readers_think_so) {
   using Strings = std::vector<std::string>;
   EXPECT_EQ(split("One two. Three? \"Four!\" Five"), (Strings{"One two.", "Three?", "\"Four!\"", "Five"}));
-  EXPECT_EQ(split("See Fig. 3 of Dr. No, e.g. the 2.5 mm one. Next."), (Strings{"See Fig. 3 of Dr. No, e.g. the 2.5 mm one.", "Next."}));
+  EXPECT_EQ(split("See Fig. 3 of Dr. No, e.g. the 2.5 mm one. Next."),
+            (Strings{"See Fig. 3 of Dr. No, e.g. the 2.5 mm one.", "Next."}));
   EXPECT_EQ(split("Das ist z.B. so. Und Nr. 5 auch."), (Strings{"Das ist z.B. so.", "Und Nr. 5 auch."}));
-  EXPECT_EQ(split("橋は通行止めです。迂回してください。"), (Strings{"橋は通行止めです。", "迂回してください。"}));
-  EXPECT_EQ(split("Intro:\n- first\n- second\n\nnew part"), (Strings{"Intro:", "- first", "- second", "new part"}));
+  EXPECT_EQ(split("橋は通行止めです。迂回してください。"),
+            (Strings{"橋は通行止めです。", "迂回してください。"}));
+  EXPECT_EQ(split("Intro:\n- first\n- second\n\nnew part"),
+            (Strings{"Intro:", "- first", "- second", "new part"}));
   EXPECT_EQ(split("wrapped\nline goes on. End"), (Strings{"wrapped\nline goes on.", "End"}));
   EXPECT_EQ(split("a. b\nc", true), (Strings{"a. b", "c"}));
   EXPECT_EQ(split(" \n "), Strings{});

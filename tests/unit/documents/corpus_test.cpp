@@ -1,4 +1,5 @@
-// Whole files: the sample documents, and the broken and hostile ones that tests/data/broken_documents/make_broken.py writes.
+// Whole files: the sample documents, and the broken and hostile ones that
+// tests/data/broken_documents/make_broken.py writes.
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -42,7 +43,8 @@ class BrokenDocuments : public testing::Test {
   static void SetUpTestSuite() {
     folder = std::make_unique<TemporaryFolder>();
     out = (folder->path() / "broken").native();
-    const std::string command = "python3 -W ignore tests/data/broken_documents/make_broken.py '" + out + "' > /dev/null";
+    const std::string command =
+        "python3 -W ignore tests/data/broken_documents/make_broken.py '" + out + "' > /dev/null";
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
   static void TearDownTestSuite() { folder.reset(); }
@@ -89,11 +91,13 @@ TEST_F(BrokenDocuments, are_read_or_refused_as_expected) {
 }
 
 TEST_F(BrokenDocuments, say_why) {
-  std::map<std::string, std::string> reasons = {
-      {"docx/no-document.docx", "word/document.xml"}, {"docx/bomb-1000-to-1.docx", "expands"},
-      {"docx/truncated.docx", "broken zip"},          {"text/elf-named.txt", "ELF"},
-      {"text/binary-named.txt", "binary"},            {"docx/not-a-zip.docx", "OLE"},
-      {"docx/bad-xml.docx", "broken XML"}};
+  std::map<std::string, std::string> reasons = {{"docx/no-document.docx", "word/document.xml"},
+                                                {"docx/bomb-1000-to-1.docx", "expands"},
+                                                {"docx/truncated.docx", "broken zip"},
+                                                {"text/elf-named.txt", "ELF"},
+                                                {"text/binary-named.txt", "binary"},
+                                                {"docx/not-a-zip.docx", "OLE"},
+                                                {"docx/bad-xml.docx", "broken XML"}};
   if (has_pdfium()) {
     reasons["pdf/encrypted-password.pdf"] = "password";
     reasons["pdf/truncated-header.pdf"] = "broken pdf";
@@ -101,7 +105,8 @@ TEST_F(BrokenDocuments, say_why) {
   for (const auto& [file, reason] : reasons) {
     Result<Document> document = read_document(out + "/" + file);
     ASSERT_FALSE(document) << file;
-    EXPECT_NE(document.error().message.find(reason), std::string::npos) << file << ": " << document.error().message;
+    EXPECT_NE(document.error().message.find(reason), std::string::npos)
+        << file << ": " << document.error().message;
   }
 }
 
@@ -136,7 +141,8 @@ TEST(Samples, pdf_keeps_pages_headings_lists_and_paragraphs) {
       if (block.text.find(text) != std::string::npos) return &block;
     return nullptr;
   };
-  const Block* battery = find("Below 5 per cent it stops sending altogether, but goes on measuring for about nine days.");
+  const Block* battery =
+      find("Below 5 per cent it stops sending altogether, but goes on measuring for about nine days.");
   ASSERT_NE(battery, nullptr) << "a sentence over two lines";
   EXPECT_EQ(battery->page, 3);
   EXPECT_EQ(battery->kind, Block::Kind::kParagraph);
@@ -154,7 +160,8 @@ TEST(Samples, docx_and_epub_keep_their_structure) {
   Result<Document> survey = read_document("samples/documents/hr/employee-survey.docx");
   ASSERT_TRUE(survey) << survey.error().message;
   EXPECT_EQ(survey->title, "Employee survey 2023");
-  EXPECT_NE(outline(*survey).find("H2 What will be done|Th Measure | Who | Until|T Two telephone booths | Lind | new office"),
+  EXPECT_NE(outline(*survey).find(
+                "H2 What will be done|Th Measure | Who | Until|T Two telephone booths | Lind | new office"),
             std::string::npos);
   Result<Document> tour = read_document("samples/documents/letters/harbour-tour.epub");
   ASSERT_TRUE(tour) << tour.error().message;
@@ -164,9 +171,11 @@ TEST(Samples, docx_and_epub_keep_their_structure) {
 
 TEST(Samples, are_what_their_script_writes) {
   const TemporaryFolder folder;
-  ASSERT_EQ(std::system(("python3 samples/make_binary_samples.py '" + folder.path().native() + "'").c_str()), 0);
+  ASSERT_EQ(std::system(("python3 samples/make_binary_samples.py '" + folder.path().native() + "'").c_str()),
+            0);
   for (const char* file : {"hr/employee-survey.docx", "letters/harbour-tour.epub"}) {
-    Result<Document> made = read_document(folder.path() / file), kept = read_document(std::filesystem::path("samples/documents") / file);
+    Result<Document> made = read_document(folder.path() / file),
+                     kept = read_document(std::filesystem::path("samples/documents") / file);
     ASSERT_TRUE(made && kept) << file;
     EXPECT_EQ(outline(*made), outline(*kept)) << file;
   }

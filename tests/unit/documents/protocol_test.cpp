@@ -59,7 +59,8 @@ TEST(Protocol, carries_an_error) {
 
 TEST(Protocol, refuses_every_cut_answer) {
   const std::string bytes = encode_answer(sample());
-  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(decode_answer(bytes.substr(0, size), {}, 100)) << size;
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode_answer(bytes.substr(0, size), {}, 100)) << size;
   EXPECT_FALSE(decode_answer(bytes + "x", {}, 100));
 }
 

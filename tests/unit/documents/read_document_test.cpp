@@ -107,7 +107,9 @@ TEST(ReadDocument, works_from_many_threads_at_once) {
 
 TEST(ReadDocument, notes_a_guessed_encoding) {
   const TemporaryFolder folder;
-  Result<Document> document = read_document(folder.write("a.txt", "Gr\xfc\xdf" "e aus der Stadt"));
+  Result<Document> document = read_document(folder.write("a.txt",
+                                                         "Gr\xfc\xdf"
+                                                         "e aus der Stadt"));
   ASSERT_TRUE(document);
   EXPECT_NE(document->note.find("windows-1252"), std::string::npos);
 }

@@ -30,18 +30,25 @@ TEST(TextReader, cuts_paragraphs_at_blank_lines_and_keeps_lines) {
 }
 
 TEST(TextReader, finds_underlined_and_manual_page_headings) {
-  const Document document = read("Title\n=====\n\nText.\n\nPart\n----\nMore.\n\nEXIT STATUS\n       0 on success.\n\nnot = a\n===\n", "a.txt");
-  EXPECT_EQ(outline(document), "H1 Title|P Text.|H2 Part|P More.|H1 EXIT STATUS|P        0 on success.|P not = a\n===");
+  const Document document = read(
+      "Title\n=====\n\nText.\n\nPart\n----\nMore.\n\nEXIT STATUS\n       0 on success.\n\nnot = a\n===\n",
+      "a.txt");
+  EXPECT_EQ(outline(document),
+            "H1 Title|P Text.|H2 Part|P More.|H1 EXIT STATUS|P        0 on success.|P not = a\n===");
 }
 
 TEST(TextReader, reads_info_files_without_their_tables) {
   const Document document = read(
-      "Intro.\n\x1f\nFile: x.info,  Node: Top,  Up: (dir)\n\nTop\n***\n\nWords here.\n\x1f\nTag Table:\nNode: Top\x7f" "123\n\x1f\nEnd Tag Table\n", "x.info");
+      "Intro.\n\x1f\nFile: x.info,  Node: Top,  Up: (dir)\n\nTop\n***\n\nWords here.\n\x1f\nTag "
+      "Table:\nNode: Top\x7f"
+      "123\n\x1f\nEnd Tag Table\n",
+      "x.info");
   EXPECT_EQ(outline(document), "P Intro.|H1 Top|P Words here.");
 }
 
 TEST(TextReader, drops_controls_and_overstriking) {
-  EXPECT_EQ(outline(read("N\bNA\bAM\bME\bE bell\x07 e\xcc\x81 \xc3\xa9\b\xc3\xa9", "a.txt")), "P NAME bell  e\xcc\x81 \xc3\xa9");
+  EXPECT_EQ(outline(read("N\bNA\bAM\bME\bE bell\x07 e\xcc\x81 \xc3\xa9\b\xc3\xa9", "a.txt")),
+            "P NAME bell  e\xcc\x81 \xc3\xa9");
 }
 
 TEST(TextReader, reads_a_document_in_utf16_with_offsets_in_the_file) {
@@ -69,21 +76,28 @@ TEST(TextReader, stops_at_the_text_limit) {
 
 TEST(MarkdownReader, reads_all_kinds_of_blocks) {
   const std::string_view source =
-      "---\ntitle: \"The guide\"\nauthor: me\n---\n# Gear *list*\n\nSome `code` and [a link](http://x.example/y \"t\") &amp; more\nin two "
-      "lines.\n\nSetext\n------\n\n- one\n- two\n  continued\n\n1. first\n\n```sh\nls -l\n\n  cd x\n```\n\n| A | B |\n|---|---|\n| 1 | 2 "
+      "---\ntitle: \"The guide\"\nauthor: me\n---\n# Gear *list*\n\nSome `code` and [a "
+      "link](http://x.example/y \"t\") &amp; more\nin two "
+      "lines.\n\nSetext\n------\n\n- one\n- two\n  continued\n\n1. first\n\n```sh\nls -l\n\n  cd x\n```\n\n| "
+      "A | B |\n|---|---|\n| 1 | 2 "
       "|\n\n> quoted words\n";
   const Document document = read(source, "a.md");
   EXPECT_EQ(document.title, "The guide");
   EXPECT_EQ(outline(document),
-            "H1 Gear list|P Some code and a link & more in two lines.|H2 Setext|L one|L two continued|L first|C ls -l\n\n  cd x|Th A | "
+            "H1 Gear list|P Some code and a link & more in two lines.|H2 Setext|L one|L two continued|L "
+            "first|C ls -l\n\n  cd x|Th A | "
             "B|T 1 | 2|P quoted words");
   expect_offsets_hold(document, source);
 }
 
-TEST(MarkdownReader, takes_the_first_heading_as_title) { EXPECT_EQ(read("# Top\n\ntext", "a.md").title, "Top"); }
+TEST(MarkdownReader, takes_the_first_heading_as_title) {
+  EXPECT_EQ(read("# Top\n\ntext", "a.md").title, "Top");
+}
 
 TEST(MarkdownReader, reads_html_blocks_as_html) {
-  const std::string_view source = "Before\n\n<div align=center>\n<p>Inside <b>bold</b></p><script>bad()</script>\n</div>\n\nAfter<br>line\n";
+  const std::string_view source =
+      "Before\n\n<div align=center>\n<p>Inside "
+      "<b>bold</b></p><script>bad()</script>\n</div>\n\nAfter<br>line\n";
   const Document document = read(source, "a.md");
   EXPECT_EQ(outline(document), "P Before|P Inside bold|P After\nline");
   expect_offsets_hold(document, source);
@@ -103,14 +117,19 @@ TEST(MarkdownReader, is_not_lost_in_hostile_nesting) {
 
 TEST(HtmlReader, reads_the_visible_text_in_blocks) {
   const std::string_view source =
-      "<!DOCTYPE html><html><head><title>Page &amp; title</title><style>p{}</style></head><body><h1>Head <i>line</i></h1>\n<p>One\n  "
-      "two&nbsp;three &eacute;&#x2603; &lt;tag&gt;<br>next<ul><li>item one<li>item <b>two</b></ul><pre>  code\n    more</pre>"
-      "<table><tr><th>A<th>B</tr><tr><td>1</td><td><p>2</p></td></tr></table><script>x</script><div hidden>no</div>"
-      "<p style='display: none'>no</p><template>no</template><noscript>no</noscript><!-- no -->tail</body></html>";
+      "<!DOCTYPE html><html><head><title>Page &amp; title</title><style>p{}</style></head><body><h1>Head "
+      "<i>line</i></h1>\n<p>One\n  "
+      "two&nbsp;three &eacute;&#x2603; &lt;tag&gt;<br>next<ul><li>item one<li>item <b>two</b></ul><pre>  "
+      "code\n    more</pre>"
+      "<table><tr><th>A<th>B</tr><tr><td>1</td><td><p>2</p></td></tr></table><script>x</script><div "
+      "hidden>no</div>"
+      "<p style='display: none'>no</p><template>no</template><noscript>no</noscript><!-- no "
+      "-->tail</body></html>";
   const Document document = read(source, "a.html");
   EXPECT_EQ(document.title, "Page & title");
   EXPECT_EQ(outline(document),
-            "H1 Head line|P One two three é☃ <tag>\nnext|L item one|L item two|C   code\n    more|Th A | B|T 1 | 2|P tail");
+            "H1 Head line|P One two three é☃ <tag>\nnext|L item one|L item two|C   code\n    more|Th A | B|T "
+            "1 | 2|P tail");
   expect_offsets_hold(document, source);
 }
 
@@ -128,17 +147,21 @@ TEST(HtmlReader, maps_entities_to_their_source) {
 }
 
 TEST(HtmlReader, gives_offsets_in_the_file_when_the_charset_was_converted) {
-  const std::string source = "<html><meta charset=iso-8859-1><p>Gr\xfc\xdf" "e aus K\xf6ln</p>";
+  const std::string source =
+      "<html><meta charset=iso-8859-1><p>Gr\xfc\xdf"
+      "e aus K\xf6ln</p>";
   const Document document = read(source, "a.html");
   ASSERT_EQ(outline(document), "P Grüße aus Köln");
   EXPECT_EQ(document.blocks[0].start, static_cast<int64_t>(source.find("Gr")));
   EXPECT_EQ(document.blocks[0].end, static_cast<int64_t>(source.find("</p>")));
   const ByteRange city = source_range(document.blocks[0], 12, 17);
-  EXPECT_EQ(source.substr(static_cast<size_t>(city.start), static_cast<size_t>(city.end - city.start)), "K\xf6ln");
+  EXPECT_EQ(source.substr(static_cast<size_t>(city.start), static_cast<size_t>(city.end - city.start)),
+            "K\xf6ln");
 }
 
 TEST(HtmlReader, leaves_out_the_signs_beside_headings) {
-  EXPECT_EQ(outline(read("<h2>Usage<a class=\"headerlink\" href=#u>\xc2\xb6</a></h2><p>x</p>", "a.html")), "H2 Usage|P x");
+  EXPECT_EQ(outline(read("<h2>Usage<a class=\"headerlink\" href=#u>\xc2\xb6</a></h2><p>x</p>", "a.html")),
+            "H2 Usage|P x");
 }
 
 TEST(HtmlReader, survives_deep_nesting_and_many_attributes_in_linear_time) {
@@ -185,8 +208,10 @@ TEST(Sniffing, goes_by_content_then_by_name) {
   EXPECT_EQ(*sniff_format("# x", "README.MD"), Format::kMarkdown);
   EXPECT_EQ(*sniff_format("# x", "README"), Format::kText);
   EXPECT_EQ(*sniff_format("RIFF is a word", "a.txt"), Format::kText);
-  EXPECT_EQ(sniff_format(std::string_view("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16), "a.png").error().code, ErrorCode::kUnsupported);
-  EXPECT_EQ(sniff_format(std::string_view("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16), "a.txt").error().code, ErrorCode::kCorruption);
+  EXPECT_EQ(sniff_format(std::string_view("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16), "a.png").error().code,
+            ErrorCode::kUnsupported);
+  EXPECT_EQ(sniff_format(std::string_view("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16), "a.txt").error().code,
+            ErrorCode::kCorruption);
   EXPECT_EQ(sniff_format("plain words", "a.docx").error().code, ErrorCode::kCorruption);
   EXPECT_EQ(sniff_format("", "a.txt").error().message, "the file is empty");
 }

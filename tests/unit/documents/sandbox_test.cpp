@@ -41,7 +41,9 @@ TEST(Sandbox, kills_a_process_that_reaches_for_the_system) {
 }
 
 #ifndef EDGE_INFER_SANITIZED
-TEST(Sandbox, bounds_memory) { EXPECT_TRUE(probe("memory").output.ends_with("bad_alloc")); }
+TEST(Sandbox, bounds_memory) {
+  EXPECT_TRUE(probe("memory").output.ends_with("bad_alloc"));
+}
 #endif
 
 TEST(Sandbox, bounds_cpu_time) {

@@ -22,7 +22,8 @@ inline std::filesystem::path bin_folder() {
 
 inline bool has_pdfium() {
   const char* named = std::getenv("EDGE_INFER_PDFIUM");
-  return std::filesystem::exists(named != nullptr ? std::filesystem::path(named) : bin_folder() / "../lib/libpdfium.so");
+  return std::filesystem::exists(named != nullptr ? std::filesystem::path(named)
+                                                  : bin_folder() / "../lib/libpdfium.so");
 }
 
 // A folder of its own, gone with the object.
@@ -46,8 +47,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Every block's text stands in the source bytes that it names, white space and markup aside: checked word by word, in
-// order, through the block's origins.
+// Every block's text stands in the source bytes that it names, white space and markup aside: checked word by
+// word, in order, through the block's origins.
 inline void expect_offsets_hold(const Document& document, std::string_view source) {
   for (const Block& block : document.blocks) {
     ASSERT_LE(0, block.start);
@@ -60,7 +61,8 @@ inline void expect_offsets_hold(const Document& document, std::string_view sourc
       if (end > at + 1) {
         const std::string word = block.text.substr(at, end - at);
         const ByteRange range = source_range(block, static_cast<int64_t>(at), static_cast<int64_t>(end));
-        const std::string_view from = source.substr(static_cast<size_t>(range.start), static_cast<size_t>(range.end - range.start));
+        const std::string_view from =
+            source.substr(static_cast<size_t>(range.start), static_cast<size_t>(range.end - range.start));
         EXPECT_EQ(from, word) << "in: " << block.text;
         EXPECT_GE(range.start, block.start);
         EXPECT_LE(range.end, block.end);

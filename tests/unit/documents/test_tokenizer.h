@@ -9,8 +9,8 @@
 
 namespace edge_infer {
 
-// Words and, of long words, pieces of four bytes; like WordPiece, a token never crosses white space and a word that is
-// cut has more tokens in its parts. Two special tokens.
+// Words and, of long words, pieces of four bytes; like WordPiece, a token never crosses white space and a
+// word that is cut has more tokens in its parts. Two special tokens.
 class TestTokenizer : public Tokenizer {
  public:
   void encode(std::string_view text, int64_t max_length, Encoding& out) const override {

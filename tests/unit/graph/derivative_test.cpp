@@ -127,7 +127,8 @@ class Check {
     backward.outputs().clear();
     std::vector<size_t> with_grad;
     for (size_t i = 0; i < grads->size(); ++i) {
-      const bool floating = is_floating(graph->value(node.inputs[i]).type.dtype);
+      const bool floating =
+          node.inputs[i] != kNoValue && is_floating(graph->value(node.inputs[i]).type.dtype);
       ASSERT_EQ((*grads)[i] != kNoValue, floating) << text_ << "operand " << i;
       if (!floating) continue;
       backward.add_output({(*grads)[i]});

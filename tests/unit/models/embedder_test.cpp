@@ -60,7 +60,8 @@ TEST_F(RealModel, is_within_2e_6_of_the_float64_vectors) {
   double worst = 0;
   for (size_t i = 0; i < texts_.size(); ++i)
     for (size_t d = 0; d < kWidth; ++d)
-      worst = std::max(worst, std::abs(static_cast<double>(vectors[i * kWidth + d]) - golden[i * kStride * kWidth + d]));
+      worst = std::max(
+          worst, std::abs(static_cast<double>(vectors[i * kWidth + d]) - golden[i * kStride * kWidth + d]));
   EXPECT_LE(worst, 2e-6);
   RecordProperty("max_abs_diff", std::to_string(worst));
 }
@@ -83,7 +84,8 @@ TEST_F(RealModel, gives_the_golden_token_ids) {
 // A text's bits are the same alone, in any batch, in any order, with any number of threads.
 TEST_F(RealModel, vectors_do_not_depend_on_batch_order_or_threads) {
   std::vector<std::string> some;
-  for (size_t i = 0; i < texts_.size(); i += std::max<size_t>(1, texts_.size() / 120)) some.push_back(texts_[i]);
+  for (size_t i = 0; i < texts_.size(); i += std::max<size_t>(1, texts_.size() / 120))
+    some.push_back(texts_[i]);
   std::vector<float> alone;
   for (const std::string& text : some) {
     const std::vector<float> v = embed({text});
@@ -103,7 +105,9 @@ TEST_F(RealModel, vectors_do_not_depend_on_batch_order_or_threads) {
       auto vectors = (*opened)->embed(batch, "", nullptr);
       ASSERT_TRUE(vectors);
       for (size_t i = 0; i < count; ++i)
-        ASSERT_EQ(std::memcmp(vectors->data() + i * kWidth, alone.data() + order[first + i] * kWidth, kWidth * 4), 0)
+        ASSERT_EQ(
+            std::memcmp(vectors->data() + i * kWidth, alone.data() + order[first + i] * kWidth, kWidth * 4),
+            0)
             << "text " << order[first + i] << ", threads " << threads;
       first += count;
     }
@@ -174,7 +178,9 @@ TEST_F(RealModel, works_without_a_writable_cache_and_from_a_damaged_one) {
     ASSERT_TRUE(vectors);
     EXPECT_EQ(*vectors, expected);
   };
-  damaged([](const std::filesystem::path& file) { std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2); });
+  damaged([](const std::filesystem::path& file) {
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  });
   damaged([](const std::filesystem::path& file) {
     std::fstream f(file, std::ios::in | std::ios::out | std::ios::binary);
     f.seekp(static_cast<std::streamoff>(std::filesystem::file_size(file) / 2));
@@ -202,7 +208,7 @@ long resident_kb() {
   return 0;
 }
 
-// The full sweep (10,000 small calls, 300 large) is tests/bench/memory.sh; this is its short form.
+// The full sweep (10,000 small calls, 300 large) is tests/bench/memory_bench.cpp; this is its short form.
 TEST_F(RealModel, memory_stays_flat) {
   std::mt19937 random(3);
   std::vector<int32_t> ids(256);

@@ -1,9 +1,9 @@
-#include "backends/null/device.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
+
+#include "backends/null/device.h"
 
 namespace edge_infer {
 namespace {

@@ -185,7 +185,8 @@ TEST_P(Attention, keeps_nan_and_infinity_of_one_query_to_its_row) {
   const Shape shape = {1, 1, 16};
   Batch clean({90}, shape, 4), dirty({90}, shape, 4);
   for (int64_t e = 0; e < 16; ++e)
-    dirty.qkv[33 * shape.width() + e] = NAN, dirty.qkv[50 * shape.width() + e] = 1e30F;
+    dirty.qkv[33 * shape.width() + e] = std::bit_cast<float>(0xffffffffU),
+                                   dirty.qkv[50 * shape.width() + e] = 1e30F;
   const auto want = clean.run(kernel), out = dirty.run(kernel);
   for (int64_t t = 0; t < 90; ++t)
     for (int64_t e = 0; e < 16; ++e) {

@@ -7,8 +7,9 @@
 
 #define EDGE_VMATH_FUNCTIONS(X)                                                                         \
   X(exp)                                                                                                \
-  X(exp2) X(log) X(log1p) X(tanh) X(erf) X(gelu) X(gelu_tanh) X(sigmoid) X(silu) X(sin) X(cos) X(floor) \
-      X(ceil) X(trunc) X(round_even) X(sqrt)
+  X(exp2)                                                                                               \
+  X(log) X(log1p) X(tanh) X(erf) X(gelu) X(gelu_tanh) X(sigmoid) X(silu) X(sin) X(cos) X(floor) X(ceil) \
+      X(trunc) X(round_even) X(sqrt)
 
 namespace edge_infer {
 

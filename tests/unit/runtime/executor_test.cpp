@@ -47,7 +47,9 @@ class FakeDevice final : public Device {
   Result<size_t> packed_bytes(std::string_view format, int64_t, int64_t) const override {
     return fail(ErrorCode::kUnsupported, "no format {}", format);
   }
-  Status pack(std::string_view, std::span<const Rows>, int64_t, std::span<std::byte>) const override { return {}; }
+  Status pack(std::string_view, std::span<const Rows>, int64_t, std::span<std::byte>) const override {
+    return {};
+  }
 
  private:
   Target target_{.name = "fake"};
@@ -97,11 +99,13 @@ Program sample_program() {
   return p;
 }
 
-std::vector<float> run_sample(const BoundProgram& program, ExecutionContext& context, int64_t t, int workers) {
+std::vector<float> run_sample(const BoundProgram& program, ExecutionContext& context, int64_t t,
+                              int workers) {
   std::vector<float> x(static_cast<size_t>(t)), out(static_cast<size_t>(t) * 40, -7);
   std::iota(x.begin(), x.end(), 0.0f);
   const int64_t in_size[] = {t}, out_size[] = {t, 40};
-  const TensorView inputs[] = {{x.data(), DType::kF32, in_size}}, outputs[] = {{out.data(), DType::kF32, out_size}};
+  const TensorView inputs[] = {{x.data(), DType::kF32, in_size}},
+                   outputs[] = {{out.data(), DType::kF32, out_size}};
   const Status status = program.run(context, inputs, outputs, workers);
   EXPECT_TRUE(status) << status.error().message;
   return out;
@@ -144,9 +148,11 @@ TEST(Executor, says_what_does_not_fit) {
   std::vector<float> x(6000), out(10);
   const int64_t too_long[] = {6000}, fine[] = {4}, out_size[] = {4, 39};
   const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
-  const TensorView long_input[] = {{x.data(), DType::kF32, too_long}}, input[] = {{x.data(), DType::kF32, fine}};
-  EXPECT_NE((*program)->run(context, long_input, outputs, 1).error().message.find("T is 6000, expected 1..5000"),
-            std::string::npos);
+  const TensorView long_input[] = {{x.data(), DType::kF32, too_long}},
+                   input[] = {{x.data(), DType::kF32, fine}};
+  EXPECT_NE(
+      (*program)->run(context, long_input, outputs, 1).error().message.find("T is 6000, expected 1..5000"),
+      std::string::npos);
   EXPECT_EQ((*program)->run(context, input, outputs, 1).error().code, ErrorCode::kInvalidArgument);
   Program unknown = sample_program();
   unknown.kernels[0].name = "prebuilt:other";
@@ -235,7 +241,8 @@ TEST(Module, serves_many_threads_from_one_entry) {
         const int64_t t = 1 + (thread * 37 + i * 11) % 200;
         std::vector<float> x(static_cast<size_t>(t), 1.0f), out(static_cast<size_t>(t) * 40);
         const int64_t in_size[] = {t}, out_size[] = {t, 40};
-        const TensorView in[] = {{x.data(), DType::kF32, in_size}}, result[] = {{out.data(), DType::kF32, out_size}};
+        const TensorView in[] = {{x.data(), DType::kF32, in_size}},
+                         result[] = {{out.data(), DType::kF32, out_size}};
         if (!module.run(in, result, {}, 2)) ++wrong;
         for (size_t n = 0; n < out.size(); ++n)
           if (out[n] != 4.0f * static_cast<float>(n % 40) + static_cast<float>(t)) ++wrong;

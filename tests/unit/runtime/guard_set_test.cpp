@@ -15,7 +15,8 @@ GuardSet packed_guards() {
   set.add({.kind = Kind::kRank, .input = 0, .value = 1}, "input %ids");
   set.add({.kind = Kind::kSizeRange, .dim = 0, .input = 0, .value = 1, .upper = 8}, "input %ids");
   set.add({.kind = Kind::kRank, .input = 1, .value = 1}, "input %cu");
-  set.add({.kind = Kind::kSameSize, .dim = 0, .other_dim = 0, .input = 1, .other_input = 0, .value = 1}, "input %cu");
+  set.add({.kind = Kind::kSameSize, .dim = 0, .other_dim = 0, .input = 1, .other_input = 0, .value = 1},
+          "input %cu");
   set.add({.kind = Kind::kMultipleOf, .dim = 0, .input = 0, .value = 2}, "node 3");
   set.add({.kind = Kind::kAlignment, .input = 0, .value = 4}, "input %ids");
   set.add({.kind = Kind::kPrecision, .value = 0}, "settings");
@@ -36,7 +37,9 @@ struct Call {
   }
 };
 
-TEST(GuardSet, holds_for_a_call_in_range) { EXPECT_EQ(Call{}.failure(), ""); }
+TEST(GuardSet, holds_for_a_call_in_range) {
+  EXPECT_EQ(Call{}.failure(), "");
+}
 
 TEST(GuardSet, names_guard_expected_found_and_origin) {
   Call longer;

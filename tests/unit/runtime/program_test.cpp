@@ -10,7 +10,9 @@
 namespace edge_infer {
 namespace {
 
-SymInt sym(const char* name) { return SymInt::symbol(name); }
+SymInt sym(const char* name) {
+  return SymInt::symbol(name);
+}
 
 // A chain x -> t0 -> t1 -> ... -> out, one call a phase; `kept` names a temp that the last call reads, too.
 Program chain(int temps, int kept) {
@@ -92,11 +94,13 @@ TEST(Program, prints_buffers_slots_and_calls) {
             "  b0: in f32[T] #0\n"
             "  b1: temp f32[T, 1] s0\n"
             "  b2: out f32[T] #0\n"
-            "  slot s0: " + chain(1, -1).slots[0].str() + " bytes\n"
-            "  phase 0 rows\n"
-            "    prebuilt:k(b1, b0) [] over T by 1 x 1 by 1\n"
-            "  phase 1 rows\n"
-            "    prebuilt:k(b2, b1) [] over T by 1 x 1 by 1\n");
+            "  slot s0: " +
+                chain(1, -1).slots[0].str() +
+                " bytes\n"
+                "  phase 0 rows\n"
+                "    prebuilt:k(b1, b0) [] over T by 1 x 1 by 1\n"
+                "  phase 1 rows\n"
+                "    prebuilt:k(b2, b1) [] over T by 1 x 1 by 1\n");
 }
 
 TEST(BatchBlock, packs_texts_and_units) {
@@ -104,7 +108,8 @@ TEST(BatchBlock, packs_texts_and_units) {
   const std::vector<int32_t> a = {7, 8, 9}, b(40, 5);
   const std::vector<std::span<const int32_t>> texts = {a, b};
   ASSERT_TRUE(block.fill(texts, 32));
-  EXPECT_EQ(std::vector<int32_t>(block.offsets().begin(), block.offsets().end()), (std::vector<int32_t>{0, 3, 43}));
+  EXPECT_EQ(std::vector<int32_t>(block.offsets().begin(), block.offsets().end()),
+            (std::vector<int32_t>{0, 3, 43}));
   EXPECT_EQ(block.ids()[2], 9);
   EXPECT_EQ(block.positions()[3], 0);
   EXPECT_EQ(block.sequence_of()[42], 1);
@@ -112,8 +117,9 @@ TEST(BatchBlock, packs_texts_and_units) {
   EXPECT_EQ(block.units()[2].sequence, 1);
   EXPECT_EQ(block.units()[2].first_row, 32);
   EXPECT_EQ(block.header().max_length, 40);
-  for (const auto address : {static_cast<const void*>(block.offsets().data()), static_cast<const void*>(block.ids().data()),
-                             static_cast<const void*>(block.units().data())})
+  for (const auto address :
+       {static_cast<const void*>(block.offsets().data()), static_cast<const void*>(block.ids().data()),
+        static_cast<const void*>(block.units().data())})
     EXPECT_EQ(reinterpret_cast<uintptr_t>(address) % 64, 0u);
 }
 
@@ -121,8 +127,10 @@ TEST(BatchBlock, refuses_what_does_not_fit_and_stays_as_it_was) {
   BatchBlock block({.tokens = 4, .sequences = 2, .units = 4});
   const std::vector<int32_t> a = {1, 2}, longer(5, 1), empty;
   ASSERT_TRUE(block.fill(std::vector<std::span<const int32_t>>{a}, 32));
-  EXPECT_EQ(block.fill(std::vector<std::span<const int32_t>>{longer}, 32).error().code, ErrorCode::kResourceExhausted);
-  EXPECT_EQ(block.fill(std::vector<std::span<const int32_t>>{a, empty}, 32).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(block.fill(std::vector<std::span<const int32_t>>{longer}, 32).error().code,
+            ErrorCode::kResourceExhausted);
+  EXPECT_EQ(block.fill(std::vector<std::span<const int32_t>>{a, empty}, 32).error().code,
+            ErrorCode::kInvalidArgument);
   EXPECT_EQ(block.header().tokens, 2);
 }
 

@@ -192,7 +192,7 @@ class Generator {
 TEST(SymInt, random_expressions_keep_their_value_text_and_bounds) {
   Generator generator(20260801);
   int checked = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 4000; ++round) {
     const std::vector<int64_t> values = {generator.pick(1, 40), generator.pick(1, 40), generator.pick(0, 5)};
     const auto [e, expected] = generator.make(4, values);
     const std::string text = e.str();
@@ -212,7 +212,7 @@ TEST(SymInt, random_expressions_keep_their_value_text_and_bounds) {
     ASSERT_EQ(code->evaluate(values), *value) << text;
     ++checked;
   }
-  EXPECT_GT(checked, 10000);
+  EXPECT_GT(checked, 2000);
 }
 
 TEST(SymCode, reports_unknown_symbols_and_marks_overflow) {

@@ -26,7 +26,9 @@ bool attempt(std::string_view what) {
   if (what == "fork") return ::syscall(SYS_clone, 17, 0, 0, 0, 0) >= 0;
   if (what == "exec") return ::execl("/bin/true", "true", nullptr) == 0;
   if (what == "kill") return ::syscall(SYS_kill, ::getppid(), 0) == 0;
-  if (what == "code") return ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
+  if (what == "code")
+    return ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+           MAP_FAILED;
   if (what == "memory") {
     std::vector<char> much(std::size_t{200} << 20, 1);
     return much[100] == 1;

@@ -101,6 +101,9 @@ class IndexRun {
                                       static_cast<size_t>(threads_));
     tbb::task_arena arena(threads_);
     using tbb::filter_mode;
+    for (void* state :
+         {static_cast<void*>(&tasks_), static_cast<void*>(&packer_), static_cast<void*>(&waiting_)})
+      tsan_release(state);
     arena.execute([this] {
       tbb::parallel_pipeline(
           static_cast<size_t>(kTokensPerThread * threads_),
@@ -116,6 +119,9 @@ class IndexRun {
             store(token);
           }));
     });
+    for (void* state :
+         {static_cast<void*>(&tasks_), static_cast<void*>(&packer_), static_cast<void*>(&waiting_)})
+      tsan_acquire(state);
   }
 
   // Runs a stage's body; an exception (memory) ends the run like any error, and the pipeline drains.

@@ -138,8 +138,9 @@ Result<HostTensor> parse_npy(std::string_view bytes, std::string_view name) {
   const char order = header->descr[0];
   for (const NpyType& type : kTypes) {
     if (header->descr.substr(1) != type.descr || (order != '<' && order != '|' && order != '=')) continue;
-    EDGE_INFER_ASSIGN(HostTensor tensor,
-                      make_host_tensor(type.dtype, header->sizes, static_cast<int64_t>(data.size())));
+    auto made = make_host_tensor(type.dtype, header->sizes, static_cast<int64_t>(data.size()));
+    if (!made) return corrupt(made.error().message);
+    HostTensor tensor = *std::move(made);
     if (tensor.bytes.size() != data.size())
       return corrupt(fmt::format("{} bytes of elements, expected {}", data.size(), tensor.bytes.size()));
     if (header->is_fortran) {

@@ -23,7 +23,7 @@ constexpr int64_t kPassageTokens = 256;
 constexpr int64_t kOverlapTokens = 32;
 // Raised when readers or chunker deliver something else for the same file: such files are then read again.
 constexpr int kReaderVersion = 1;
-constexpr int kInterrupted = 130;
+constexpr int kInterrupted = 1;
 
 struct IndexArguments {
   ModelOptions model;
@@ -111,7 +111,8 @@ void add_index_command(CLI::App& app, int& exit_code) {
   add_model_options(*command, a->model, false);
   command->add_option("--db", a->index_file, "index file; made when missing")->required();
   command->add_flag("--json", a->json, "print one JSON object an event");
-  command->add_option("PATH", a->paths, "files and folders")->required();
+  // Extra arguments would also mean that "[a,b]" is split into two.
+  command->add_option("PATH", a->paths, "files and folders")->required()->allow_extra_args(false);
   command->callback([a, &exit_code] { exit_code = run_index(*a); });
 }
 

@@ -30,6 +30,9 @@ Status tokenize(const TokenizeArguments& a) {
   EDGE_INFER_ASSIGN(const std::unique_ptr<Tokenizer> tokenizer,
                     Tokenizer::load(directory.transformer_dir(), options));
   const int64_t limit = a.no_truncate ? 0 : a.max_length > 0 ? a.max_length : directory.max_seq_length();
+  if (limit > 0 && limit < tokenizer->special_tokens())
+    return fail(ErrorCode::kInvalidArgument, "max length {} leaves no room for the {} special tokens", limit,
+                tokenizer->special_tokens());
   fmt::memory_buffer out;
   Encoding encoding;
   for (const std::string& text : texts) {

@@ -2,9 +2,23 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <iostream>
+#include <system_error>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
+
+namespace {
+
+// What could not be written to standard output makes a success a failure: a full disk, a closed pipe.
+int finish_output(int exit_code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return exit_code;
+  std::fputs("edge-infer: cannot write to standard output\n", stderr);
+  return exit_code == 0 ? 1 : exit_code;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace edge_infer;
@@ -26,11 +40,14 @@ int main(int argc, char** argv) {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
       // Help and version end with 0; everything else is wrong usage.
-      return app.exit(e) == 0 ? 0 : 2;
+      exit_code = app.exit(e) == 0 ? 0 : 2;
     }
-    return exit_code;
+    return finish_output(exit_code);
   } catch (const std::bad_alloc&) {
     std::fputs("edge-infer: out of memory\n", stderr);
+  } catch (const std::system_error&) {
+    // {fmt} throws it when standard output takes no more.
+    std::fputs("edge-infer: cannot write to standard output\n", stderr);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "edge-infer: internal error: %s\n", e.what());
   }

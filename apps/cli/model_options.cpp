@@ -51,7 +51,8 @@ void add_model_options(CLI::App& command, ModelOptions& options, bool with_preci
 void add_text_options(CLI::App& command, TextOptions& options) {
   command.add_option("--input", options.input,
                      "file of texts, one a line (.jsonl: member \"text\"); - is standard input");
-  command.add_option("TEXT", options.texts, "texts");
+  // Extra arguments would also mean that "[a,b]" is split into two texts.
+  command.add_option("TEXT", options.texts, "texts")->allow_extra_args(false);
 }
 
 Result<std::vector<std::string>> read_texts(const TextOptions& options) {

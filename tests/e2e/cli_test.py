@@ -52,6 +52,12 @@ many = "word " * 400
 check(len(cli("tokenize", "--model", MODEL, many).json_lines()[0]["ids"]) == 256, "max_seq_length of sentence-transformers counts")
 check(len(cli("tokenize", "--model", MODEL, "--no-truncate", many).json_lines()[0]["ids"]) == 402, "--no-truncate")
 
+for text in ("[a,b]", "[]", '["x"]', "[x", "--", "a,b"):
+    ids = cli("tokenize", "--model", MODEL, "--", text).json_lines()
+    lines.write_text(text + "\n")
+    check(ids == cli("tokenize", "--model", MODEL, "--input", lines).json_lines(), f"an argument is one text: {text}: {ids}")
+check(cli("tokenize", "--model", MODEL, "--max-length", "1", "x").code == 1, "no room for the special tokens")
+
 # usage and errors
 check(cli("--version").out.startswith("edge-infer "), "--version")
 for args in ([], ["embed"], ["embed", "--model", MODEL], ["frobnicate"], ["embed", "--model", MODEL, "--format", "xml", "x"],
@@ -68,9 +74,16 @@ bad = tmp / "bad.jsonl"
 bad.write_text('{"text": "fine"}\n{"txt": 1}\n')
 r = cli("embed", "--model", MODEL, "--input", bad)
 check(r.code == 1 and "line 2" in r.err, f"names the line: {r.err}")
-with open("/dev/full", "w") as full:
-    done = subprocess.run([str(BIN / "edge-infer"), "embed", "--model", MODEL, "x"], stdout=full, stderr=subprocess.PIPE, env={**os.environ, **env})
-    check(done.returncode == 1 and b"standard output" in done.stderr, "a full disk is an error")
+documents = tmp / "[x]"
+documents.mkdir()
+(documents / "note.txt").write_text("The harbour gate opens at six.")
+db = tmp / "i.db"
+check(cli("index", "--db", db, "--model", MODEL, documents).code == 0, "a folder named [x] is indexed")
+for args in (["embed", "--model", MODEL, "x"], ["search", "--db", db, "harbour"], ["search", "--db", db, "--json", "harbour"],
+             ["explain", "--model", MODEL], ["index", "--json", "--db", db, "--model", MODEL, documents], ["--version"]):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([str(BIN / "edge-infer"), *map(str, args)], stdout=full, stderr=subprocess.PIPE, env={**os.environ, **env})
+    check(done.returncode == 1 and b"standard output" in done.stderr, f"a full disk is an error: {args[0]}: {done.returncode} {done.stderr}")
 readonly = {**env, "EDGE_INFER_CACHE": "/proc/edge-infer"}
 r = run("embed", "--model", MODEL, "Harbour gate", env=readonly)
 check(r.code == 0 and r.json_lines() == a.json_lines()[:1], "without a writable cache it works the same")

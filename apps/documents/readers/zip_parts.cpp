@@ -56,7 +56,7 @@ Result<std::unique_ptr<ZipParts>> ZipParts::open(std::string_view source, const 
 
 Result<std::string> ZipParts::read(const std::string& name) {
   const auto entry = entries_.find(name);
-  if (entry == entries_.end()) return fail(ErrorCode::kNotFound, "the archive has no \"{}\"", name);
+  if (entry == entries_.end()) return fail(ErrorCode::kCorruption, "the archive has no \"{}\"", name);
   zip_t* zip = archive_->zip;
   zip_stat_t stat;
   zip_stat_init(&stat);

@@ -47,8 +47,8 @@ void linear(const KernelArgs* args, int64_t m0, int64_t m1, int64_t n0, int64_t 
   const int64_t n_all = integer(args, 0), k_all = integer(args, 1);
   n1 = smaller(n1, n_all);
   if (m0 >= m1 || n0 >= n1) return;
-  // k in parts of at most 2048 and rows in equal blocks of at most about 1 MB, so that what the panels sweep over stays
-  // in L2.
+  // k in parts of at most 2048 and rows in equal blocks of at most about 1 MB, so that what the panels sweep
+  // over stays in L2.
   const int64_t k_parts = larger<int64_t>(1, (k_all + 2047) / 2048);
   const int64_t k_part = larger<int64_t>(1, (k_all + k_parts - 1) / k_parts);
   const int64_t most_rows = larger<int64_t>(kTileRows, (int64_t{1} << 18) / k_part);

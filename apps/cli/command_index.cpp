@@ -111,8 +111,7 @@ void add_index_command(CLI::App& app, int& exit_code) {
   add_model_options(*command, a->model, false);
   command->add_option("--db", a->index_file, "index file; made when missing")->required();
   command->add_flag("--json", a->json, "print one JSON object an event");
-  // Extra arguments would also mean that "[a,b]" is split into two.
-  command->add_option("PATH", a->paths, "files and folders")->required()->allow_extra_args(false);
+  command->add_option("PATH", a->paths, "files and folders")->required();
   command->callback([a, &exit_code] { exit_code = run_index(*a); });
 }
 

@@ -3,12 +3,36 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
 
 namespace {
+
+// CLI11 splits an argument "[a,b]" of a repeated option into two. Arguments are to be taken literally, so one
+// in brackets gets a mark behind it before parsing and loses it in front of every option's other checks.
+constexpr char kMark = '\x1f';
+
+std::string protect(std::string argument) {
+  if (!argument.empty() && argument.front() == '[' && (argument.back() == ']' || argument.back() == kMark))
+    argument += kMark;
+  return argument;
+}
+
+std::string unprotect(std::string argument) {
+  if (!argument.empty() && argument.front() == '[' && argument.back() == kMark) argument.pop_back();
+  return argument;
+}
+
+void unprotect_options(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({}))
+    for (CLI::Option* option : command->get_options())
+      if (option->get_type_size_max() > 0) option->transform(unprotect, "");
+}
 
 // What could not be written to standard output makes a success a failure: a full disk, a closed pipe.
 int finish_output(int exit_code) {
@@ -37,7 +61,10 @@ int main(int argc, char** argv) {
     add_bench_command(app, exit_code);
     add_pull_command(app, exit_code);
     try {
-      app.parse(argc, argv);
+      unprotect_options(app);
+      std::vector<std::string> arguments;  // last first, as CLI11 takes them
+      for (int i = argc - 1; i > 0; --i) arguments.push_back(protect(argv[i]));
+      app.parse(std::move(arguments));
     } catch (const CLI::ParseError& e) {
       // Help and version end with 0; everything else is wrong usage.
       exit_code = app.exit(e) == 0 ? 0 : 2;

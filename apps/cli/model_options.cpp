@@ -51,8 +51,7 @@ void add_model_options(CLI::App& command, ModelOptions& options, bool with_preci
 void add_text_options(CLI::App& command, TextOptions& options) {
   command.add_option("--input", options.input,
                      "file of texts, one a line (.jsonl: member \"text\"); - is standard input");
-  // Extra arguments would also mean that "[a,b]" is split into two texts.
-  command.add_option("TEXT", options.texts, "texts")->allow_extra_args(false);
+  command.add_option("TEXT", options.texts, "texts");
 }
 
 Result<std::vector<std::string>> read_texts(const TextOptions& options) {

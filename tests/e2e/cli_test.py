@@ -6,6 +6,7 @@ import pathlib
 import struct
 import subprocess
 import tempfile
+import zipfile
 
 from support import BIN, MODEL, Checks, need_model, run
 
@@ -52,7 +53,7 @@ many = "word " * 400
 check(len(cli("tokenize", "--model", MODEL, many).json_lines()[0]["ids"]) == 256, "max_seq_length of sentence-transformers counts")
 check(len(cli("tokenize", "--model", MODEL, "--no-truncate", many).json_lines()[0]["ids"]) == 402, "--no-truncate")
 
-for text in ("[a,b]", "[]", '["x"]', "[x", "--", "a,b"):
+for text in ("[a,b]", "[]", '["x"]', "[x", "a,b", "[q]\x1f"):
     ids = cli("tokenize", "--model", MODEL, "--", text).json_lines()
     lines.write_text(text + "\n")
     check(ids == cli("tokenize", "--model", MODEL, "--input", lines).json_lines(), f"an argument is one text: {text}: {ids}")
@@ -77,7 +78,14 @@ check(r.code == 1 and "line 2" in r.err, f"names the line: {r.err}")
 documents = tmp / "[x]"
 documents.mkdir()
 (documents / "note.txt").write_text("The harbour gate opens at six.")
+with zipfile.ZipFile(documents / "hollow.docx", "w") as archive:
+    archive.writestr("[Content_Types].xml", "<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'/>")
+    archive.writestr("word/styles.xml", "<styles/>")
 db = tmp / "i.db"
+events = cli("index", "--db", tmp / "j.db", "--json", "--model", MODEL, documents).json_lines()
+hollow = [e for e in events if e["event"] == "file" and e["path"].endswith("hollow.docx")]
+check(len(hollow) == 1 and hollow[0]["status"] == "failed" and "word/document.xml" in hollow[0]["reason"],
+      f"a container without its part is a broken file: {hollow}")
 check(cli("index", "--db", db, "--model", MODEL, documents).code == 0, "a folder named [x] is indexed")
 for args in (["embed", "--model", MODEL, "x"], ["search", "--db", db, "harbour"], ["search", "--db", db, "--json", "harbour"],
              ["explain", "--model", MODEL], ["index", "--json", "--db", db, "--model", MODEL, documents], ["--version"]):

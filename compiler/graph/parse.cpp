@@ -250,8 +250,9 @@ class Parser {
   Status parse_symbols(Graph& graph) {
     EDGE_INFER_RETURN_IF_ERROR(expect("("));
     do {
-      skip_space();
-      EDGE_INFER_ASSIGN(std::string name, parse_name());
+      std::string name(peek_word());
+      if (name.empty()) return error("the name of a symbol");
+      at_ += name.size();
       EDGE_INFER_RETURN_IF_ERROR(expect_word("in"));
       EDGE_INFER_ASSIGN(const int64_t lo, parse_integer());
       EDGE_INFER_RETURN_IF_ERROR(expect(".."));

@@ -83,15 +83,18 @@ std::optional<ValueId> as_arange(GraphBuilder& builder, const HostTensor& tensor
       tensor.dtype == DType::kBool)
     return std::nullopt;
   const std::vector<int64_t> values = tensor.to_integers();
+  // Far from where differences and lengths would overflow.
+  constexpr int64_t kLimit = int64_t{1} << 40;
+  for (const int64_t value : values)
+    if (value < -kLimit || value > kLimit) return std::nullopt;
   const int64_t step = values[1] - values[0];
   if (step == 0) return std::nullopt;
   for (size_t i = 1; i < values.size(); ++i)
     if (values[i] - values[i - 1] != step) return std::nullopt;
-  return builder.op("aten.arange", {},
-                    {{"start", SymInt(values.front())},
-                     {"end", SymInt(values.back() + (step > 0 ? 1 : -1))},
-                     {"step", step},
-                     {"dtype", tensor.dtype}});
+  const int64_t end = values.back() + (step > 0 ? 1 : -1);
+  return builder.op(
+      "aten.arange", {},
+      {{"start", SymInt(values.front())}, {"end", SymInt(end)}, {"step", step}, {"dtype", tensor.dtype}});
 }
 
 // Any op of small operands of known sizes.

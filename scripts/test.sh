@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs the tests. --all (what CI runs): also retrieval on real documents, format, AddressSanitizer with UBSan,
+# Builds and runs the tests. --all: also retrieval on real documents, format, AddressSanitizer with UBSan,
 # ThreadSanitizer, and 60 s of each fuzzer.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -36,6 +36,8 @@ endif()
 
 # Designated initializers leave out what has a default; g++ 12 warns of members without one.
 add_compile_options(-Wall -Wextra -Wshadow -Wno-psabi -Wno-missing-field-initializers $<$<COMPILE_LANGUAGE:CXX>:-Wconversion> -ffp-contract=off)
+# clang 19 takes the temporary buffer inside libstdc++ 12's std::stable_sort for a deprecated call of ours.
+add_compile_options($<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 if(EDGE_INFER_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -21,14 +21,57 @@ Result<std::shared_ptr<const Entry>> Module::pick(std::span<const TensorView> in
   EDGE_INFER_ASSIGN(std::shared_ptr<const Entry> entry, builder_->build(inputs, settings));
   const std::lock_guard lock(entries_mutex_);
   entries_.push_back(entry);
+  if (entry->improvable) {
+    waiting_.push_back({entry, settings});
+    if (waiting_.size() == 1) {
+      if (improver_.joinable()) improver_.join();  // it has left its loop: nothing was waiting
+      improver_ = std::thread([this] { improve_all(); });
+    }
+  }
   return entry;
+}
+
+void Module::improve_all() {
+  std::unique_lock lock(entries_mutex_);
+  while (!waiting_.empty()) {
+    const Improvement work = waiting_.front();
+    Result<std::shared_ptr<const Entry>> better = fail(ErrorCode::kCancelled, "the module is being closed");
+    if (!stopping_) {
+      lock.unlock();
+      better = builder_->improve(*work.entry, work.settings);
+      lock.lock();
+    }
+    if (better) {
+      std::ranges::replace(entries_, work.entry, *better);
+      const std::lock_guard contexts(contexts_mutex_);
+      std::erase_if(idle_, [&](const Idle& idle) { return idle.entry == work.entry; });
+    } else {
+      improved_ = std::unexpected(better.error());
+    }
+    waiting_.erase(waiting_.begin());
+  }
+  settled_.notify_all();
+}
+
+bool Module::finish(std::chrono::milliseconds limit) {
+  std::unique_lock lock(entries_mutex_);
+  return settled_.wait_for(lock, limit, [this] { return waiting_.empty(); });
+}
+
+Module::~Module() {
+  {
+    const std::lock_guard lock(entries_mutex_);
+    stopping_ = true;
+  }
+  builder_->cancel();
+  if (improver_.joinable()) improver_.join();
 }
 
 std::unique_ptr<ExecutionContext> Module::take_context(const Entry& entry) {
   const std::lock_guard lock(contexts_mutex_);
   // Last in, first out: the context that ran last has warm memory.
   for (size_t i = idle_.size(); i-- > 0;) {
-    if (idle_[i].entry != &entry) continue;
+    if (idle_[i].entry.get() != &entry) continue;
     auto context = std::move(idle_[i].context);
     idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i));
     return context;
@@ -36,9 +79,25 @@ std::unique_ptr<ExecutionContext> Module::take_context(const Entry& entry) {
   return std::make_unique<ExecutionContext>();
 }
 
-Status Module::prepare(std::span<const TensorView> inputs, const CallSettings& settings) {
+void Module::return_context(const std::shared_ptr<const Entry>& entry,
+                            std::unique_ptr<ExecutionContext> context) {
+  // A context fits one program; that of a replaced entry serves nobody any more.
+  const std::lock_guard lock(entries_mutex_);
+  if (std::ranges::find(entries_, entry) == entries_.end()) return;
+  const std::lock_guard contexts(contexts_mutex_);
+  idle_.push_back({entry, std::move(context)});
+}
+
+Status Module::open(std::span<const TensorView> inputs, const CallSettings& settings) {
   EDGE_INFER_ASSIGN(const auto entry, pick(inputs, settings));
   return {};
+}
+
+Status Module::prepare(std::span<const TensorView> inputs, const CallSettings& settings) {
+  EDGE_INFER_RETURN_IF_ERROR(open(inputs, settings));
+  std::unique_lock lock(entries_mutex_);
+  settled_.wait(lock, [this] { return waiting_.empty(); });
+  return improved_;
 }
 
 Status Module::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
@@ -46,8 +105,7 @@ Status Module::run(std::span<const TensorView> inputs, std::span<const TensorVie
   EDGE_INFER_ASSIGN(const std::shared_ptr<const Entry> entry, pick(inputs, settings));
   std::unique_ptr<ExecutionContext> context = take_context(*entry);
   Status status = entry->program->run(*context, inputs, outputs, max_workers);
-  const std::lock_guard lock(contexts_mutex_);
-  idle_.push_back({entry.get(), std::move(context)});
+  return_context(entry, std::move(context));
   return status;
 }
 

@@ -1,12 +1,16 @@
 // Module: a model as the runtime sees it: entries (GuardSet -> Program) over shared weights. A call picks the
-// first entry whose guards hold, or asks the EntryBuilder for a new one. Thread-safe: calls run concurrently,
-// each with a context of its own from a pool.
+// first entry whose guards hold, or asks the EntryBuilder for a new one. An entry that can be improved
+// answers at once and is replaced behind the calls' back: answer first, compile behind. Thread-safe: calls
+// run concurrently, each with a context of its own from a pool.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/executor/bound_program.h"
@@ -18,6 +22,7 @@ namespace edge_infer {
 struct Entry {
   GuardSet guards;
   std::unique_ptr<const BoundProgram> program;
+  bool improvable = false;  // it answers until EntryBuilder::improve() has made a better one
 };
 
 // Makes the entry for a call that none serves; implemented by the compiler, passed in by the app.
@@ -28,14 +33,27 @@ class EntryBuilder {
   // serve such inputs (the guard that fails is described). Called by one thread at a time.
   virtual Result<std::shared_ptr<const Entry>> build(std::span<const TensorView> inputs,
                                                      const CallSettings& settings) = 0;
+  // The entry that shall take the place of an improvable one, under the same guards. May take seconds; called
+  // on a background thread, one at a time, beside build(). After an error the old entry goes on serving.
+  virtual Result<std::shared_ptr<const Entry>> improve(const Entry& entry, const CallSettings& settings) {
+    static_cast<void>(entry), static_cast<void>(settings);
+    return fail(ErrorCode::kUnsupported, "this builder makes no better entries");
+  }
+  // Makes a running improve() return soon; called from another thread.
+  virtual void cancel() {}
 };
 
 class Module {
  public:
   explicit Module(std::unique_ptr<EntryBuilder> builder) : builder_(std::move(builder)) {}
+  ~Module();  // cancels a running improvement and waits for it
 
-  // Blocks until an entry serves such inputs.
+  // Makes sure that an entry can answer such inputs; an improvement may go on behind.
+  Status open(std::span<const TensorView> inputs, const CallSettings& settings);
+  // As open(), and waits until the entry is as good as it gets. Errors: what improve() reported, too.
   Status prepare(std::span<const TensorView> inputs, const CallSettings& settings);
+  // Waits at most `limit` for running improvements; true when none is left.
+  bool finish(std::chrono::milliseconds limit);
   // Runs with at most `max_workers` workers. Inputs and outputs are borrowed for the call.
   Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
              const CallSettings& settings, int max_workers);
@@ -47,14 +65,25 @@ class Module {
   Result<std::shared_ptr<const Entry>> pick(std::span<const TensorView> inputs, const CallSettings& settings);
   std::shared_ptr<const Entry> find(std::span<const TensorView> inputs, const CallSettings& settings) const;
   std::unique_ptr<ExecutionContext> take_context(const Entry& entry);
+  void return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<ExecutionContext> context);
+  void improve_all();
 
   std::unique_ptr<EntryBuilder> builder_;
-  mutable std::mutex entries_mutex_;  // guards entries_
+  mutable std::mutex entries_mutex_;  // guards what follows up to build_mutex_
   std::vector<std::shared_ptr<const Entry>> entries_;
+  struct Improvement {
+    std::shared_ptr<const Entry> entry;
+    CallSettings settings;
+  };
+  std::vector<Improvement> waiting_;  // the first one is being worked on
+  Status improved_;                   // of the last improvement that failed
+  bool stopping_ = false;
+  std::condition_variable settled_;  // waiting_ became empty
+  std::thread improver_;
   std::mutex build_mutex_;  // held while the builder works
   std::mutex contexts_mutex_;
   struct Idle {
-    const Entry* entry;
+    std::shared_ptr<const Entry> entry;
     std::unique_ptr<ExecutionContext> context;
   };
   std::vector<Idle> idle_;

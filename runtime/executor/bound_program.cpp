@@ -62,9 +62,13 @@ Status BoundProgram::bind_phases(const Device& device) {
     kernels.push_back(kernel);
   }
   scratch_bytes_ = static_cast<size_t>(round_up(static_cast<int64_t>(scratch_bytes_), 4096));
+  std::vector<Symbol> with_workers = program_.symbols;
+  with_workers.push_back({kWorkersSymbol, {1, 1024}, 1});
   for (const Phase& phase : program_.phases) {
     BoundPhase bound;
     bound.split = phase.split;
+    bound.row_block = phase.row_block;
+    EDGE_INFER_ASSIGN(bound.when, SymCode::compile(phase.when, with_workers));
     for (const Call& call : phase.calls) {
       BoundCall c;
       c.kernel = kernels[static_cast<size_t>(call.kernel)];
@@ -91,8 +95,8 @@ Status BoundProgram::bind_phases(const Device& device) {
 
 Status BoundProgram::bind_symbols(ExecutionContext& context, std::span<const TensorView> inputs) const {
   const size_t count = program_.symbols.size();
-  if (context.symbols.size() != count) context.sizes_valid = false;
-  context.symbols.resize(count);
+  if (context.symbols.size() != count + 1) context.sizes_valid = false;
+  context.symbols.resize(count + 1);
   const auto set = [&](size_t i, int64_t value) -> Status {
     const Symbol& s = program_.symbols[i];
     if (value < s.range.lo || value > s.range.hi)
@@ -222,7 +226,7 @@ BoundProgram::Tiling BoundProgram::tile(const BoundPhase& phase, const Execution
   // Several tiles a worker, taken from one counter: cores of a shared machine are not equally fast.
   const int64_t wanted = workers == 1 ? 1 : int64_t{4} * workers;
   if (phase.split == Phase::Split::kRowsColumns) {
-    t.row_block = std::min(t.rows, kTileRows);
+    t.row_block = std::min(t.rows, std::max<int64_t>(1, kTileRows / first.row_grain) * first.row_grain);
     const int64_t row_tiles = (t.rows + t.row_block - 1) / t.row_block;
     const int64_t column_tiles = std::max<int64_t>(1, (wanted + row_tiles - 1) / row_tiles);
     if (workers > 1)
@@ -232,6 +236,7 @@ BoundProgram::Tiling BoundProgram::tile(const BoundPhase& phase, const Execution
   } else if (phase.split == Phase::Split::kColumns) {
     t.column_block = round_up((t.columns + wanted - 1) / wanted, first.column_grain);
   }
+  if (phase.row_block > 0) t.row_block = std::min(t.row_block, phase.row_block);
   t.row_tiles = (t.rows + t.row_block - 1) / t.row_block;
   t.column_tiles = (t.columns + t.column_block - 1) / t.column_block;
   return t;
@@ -244,7 +249,10 @@ void BoundProgram::run_tile(const BoundPhase& phase, const Tiling& t, int64_t ti
   for (const BoundCall& c : phase.calls) {
     const KernelArgs args{context.arguments.data() + c.first_argument,
                           context.integers.data() + c.first_integer};
-    c.kernel.function(&args, m0, m1, n0, n1, scratch);
+    // Only the first call of a phase is split along its columns; those behind it work on whole rows of their
+    // own.
+    const int64_t columns = t.column_tiles == 1 ? context.domain[c.index * 3 + 1] : n1;
+    c.kernel.function(&args, m0, m1, n0, columns, scratch);
   }
 }
 
@@ -252,6 +260,7 @@ void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
   std::byte* scratch = context.scratch.data();
   if (workers == 1) {
     for (const BoundPhase& phase : phases_) {
+      if (!runs(phase, context)) continue;
       const Tiling t = tile(phase, context, 1);
       for (int64_t i = 0; i < t.tiles(); ++i) run_tile(phase, t, i, context, scratch);
     }
@@ -267,6 +276,7 @@ void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
   auto body = [&](int worker) {
     void* own = scratch + static_cast<size_t>(worker) * scratch_bytes_;
     for (size_t p = 0; p < phases_.size(); ++p) {
+      if (!runs(phases_[p], context)) continue;
       PhaseProgress& progress = context.progress[p];
       const Tiling t = tile(phases_[p], context, workers);
       for (int64_t i = progress.next.fetch_add(1, std::memory_order_relaxed); i < t.tiles();
@@ -287,12 +297,17 @@ Status BoundProgram::run(ExecutionContext& context, std::span<const TensorView> 
   EDGE_INFER_RETURN_IF_ERROR(evaluate_sizes(context));
   EDGE_INFER_RETURN_IF_ERROR(place_buffers(context, inputs, outputs));
   int64_t cost = 0;
-  for (size_t c = 0; c < call_count_; ++c) {
-    const int64_t* domain = &context.domain[c * 3];
-    cost += domain[0] * std::max<int64_t>(0, domain[2]);
+  context.symbols.back() = std::max(1, max_workers);
+  for (const BoundPhase& phase : phases_) {
+    if (!runs(phase, context)) continue;
+    for (const BoundCall& call : phase.calls) {
+      const int64_t* domain = &context.domain[call.index * 3];
+      cost += domain[0] * std::max<int64_t>(0, domain[2]);
+    }
   }
   const auto useful = std::clamp<int64_t>(cost / kCostPerWorker, 1, 1024);
   const WorkerShare share(static_cast<int>(std::min<int64_t>(useful, std::max(1, max_workers))));
+  context.symbols.back() = share.workers();
   EDGE_INFER_RETURN_IF_ERROR(context.scratch.reserve(scratch_bytes_ * static_cast<size_t>(share.workers())));
   run_phases(context, share.workers());
   return {};

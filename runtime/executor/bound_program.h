@@ -37,7 +37,7 @@ struct alignas(64) PhaseProgress {
 struct ExecutionContext {
   Arena arena;
   Arena scratch;
-  std::vector<int64_t> symbols;
+  std::vector<int64_t> symbols;   // of the program, and last the number of workers
   std::vector<int64_t> integers;  // of all calls, in order
   std::vector<void*> buffers;     // address of each buffer
   std::vector<void*> arguments;   // buffers of all calls, in order
@@ -76,6 +76,8 @@ class BoundProgram {
   };
   struct BoundPhase {
     Phase::Split split = Phase::Split::kRows;
+    SymCode when;  // over the symbols and, last, the number of workers
+    int64_t row_block = 0;
     std::vector<BoundCall> calls;
   };
   // How one phase is cut for a team: tiles are numbered row-major over row blocks and column blocks.
@@ -85,6 +87,9 @@ class BoundProgram {
   };
 
   Status bind_phases(const Device& device);
+  bool runs(const BoundPhase& phase, const ExecutionContext& context) const {
+    return phase.when.evaluate(context.symbols) != 0;
+  }
   Status bind_symbols(ExecutionContext& context, std::span<const TensorView> inputs) const;
   Status evaluate_sizes(ExecutionContext& context) const;
   Status place_buffers(ExecutionContext& context, std::span<const TensorView> inputs,

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 namespace edge_infer {
@@ -134,11 +135,15 @@ Status verify_program(const Program& program) {
         if (program.buffers[static_cast<size_t>(b)].role == BufferRole::kTemp &&
             program.buffers[static_cast<size_t>(b)].slot < 0)
           return bad(fmt::format("{} uses temp b{} without memory", where, b));
-        // The first operand is the one written (prebuilt convention).
-        if (i > 0 && !written.contains(b))
+        const bool is_written = std::ranges::find(c.writes, static_cast<int32_t>(i)) != c.writes.end();
+        if (!is_written && !written.contains(b))
           return bad(fmt::format("{} reads b{} before it is written", where, b));
       }
-      if (!c.buffers.empty() && c.buffers[0] >= 0) written.insert(c.buffers[0]);
+      for (const int32_t w : c.writes) {
+        if (w < 0 || w >= static_cast<int32_t>(c.buffers.size()))
+          return bad(fmt::format("{} writes operand {} of {}", where, w, c.buffers.size()));
+        if (c.buffers[static_cast<size_t>(w)] >= 0) written.insert(c.buffers[static_cast<size_t>(w)]);
+      }
       for (const SymInt& e : c.integers) EDGE_INFER_RETURN_IF_ERROR(check_symbols(program, e, where));
       EDGE_INFER_RETURN_IF_ERROR(check_symbols(program, c.rows, where));
       EDGE_INFER_RETURN_IF_ERROR(check_symbols(program, c.columns, where));

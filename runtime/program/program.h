@@ -57,16 +57,27 @@ struct Call {
   // Domain; rows and columns are split in multiples of the grains.
   SymInt rows = 1, columns = 1;
   int64_t row_grain = 1, column_grain = 1;
+  // Positions in `buffers` that the kernel writes; prebuilt kernels write the first.
+  std::vector<int32_t> writes = {0};
   // Estimated cost of one row in nanoseconds of one core; the executor uses no more workers than pay.
   SymInt row_cost = 1;
   int32_t node = -1;  // provenance: graph node id, for explain only
 };
+
+constexpr const char* kWorkersSymbol = "workers";
 
 // Calls between two barriers. All calls of a phase share the partition of the first: within a phase a call
 // may read only rows of its own range from an earlier call.
 struct Phase {
   enum class Split { kRows, kColumns, kRowsColumns, kSerial };
   Split split = Split::kRows;
+  // The phase runs when this is not 0. It may name the reserved symbol `workers`, the size of the call's
+  // team; so a program can hold one form for few rows a worker and another for many, of one accumulation
+  // class.
+  SymInt when = 1;
+  // Most rows that pass through all calls of the phase before the next ones do; 0: the executor's choice.
+  // Keeps what one call leaves to the next in cache.
+  int64_t row_block = 0;
   std::vector<Call> calls;
 };
 

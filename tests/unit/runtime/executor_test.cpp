@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
 #include <thread>
 
@@ -215,6 +216,42 @@ TEST(Team, waiters_see_what_was_written_before_the_count) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Two forms of x + 3 then the outer product: all calls in one phase for many rows a worker, else as
+// sample_program.
+Program two_form_program() {
+  Program p = sample_program();
+  const SymInt t = SymInt::symbol("T"), workers = SymInt::symbol(kWorkersSymbol);
+  const SymInt few = min(1, max(0, 16 * workers - t));
+  for (Phase& phase : p.phases) phase.when = few;
+  Phase tail;
+  tail.when = 1 - few;
+  tail.row_block = 24;
+  for (const Phase& phase : std::vector(p.phases)) tail.calls.push_back(phase.calls.front());
+  for (Call& c : tail.calls) c.column_grain = 1;
+  p.phases.push_back(tail);
+  plan_buffers(p);
+  return p;
+}
+
+TEST(Executor, runs_the_phases_whose_condition_holds) {
+  FakeDevice device;
+  NoConstants constants;
+  auto program = BoundProgram::bind(two_form_program(), device, constants);
+  ASSERT_TRUE(program) << program.error().message;
+  ExecutionContext context;
+  for (const int64_t t : {1, 15, 16, 17, 33, 200, 1000})
+    for (const int workers : {1, 2, 5}) {
+      const std::vector<float> out = run_sample(**program, context, t, workers);
+      for (int64_t m = 0; m < t; ++m)
+        for (int64_t n = 0; n < 40; ++n)
+          ASSERT_EQ(out[static_cast<size_t>(m * 40 + n)], static_cast<float>((m + 3) * n + t))
+              << t << " " << workers;
+    }
+  Program unknown = two_form_program();
+  unknown.phases[0].when = SymInt::symbol("cores");
+  EXPECT_FALSE(BoundProgram::bind(unknown, device, constants));
+}
+
 class SampleBuilder final : public EntryBuilder {
  public:
   Result<std::shared_ptr<const Entry>> build(std::span<const TensorView>, const CallSettings&) override {
@@ -252,6 +289,95 @@ TEST(Module, serves_many_threads_from_one_entry) {
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(counted->builds, 1);
   EXPECT_EQ(module.entries().size(), 1u);
+}
+
+// Answers with sample_program, improves to two_form_program when it is let.
+class ImprovingBuilder final : public EntryBuilder {
+ public:
+  Result<std::shared_ptr<const Entry>> build(std::span<const TensorView>, const CallSettings&) override {
+    return make(sample_program(), true);
+  }
+  Result<std::shared_ptr<const Entry>> improve(const Entry&, const CallSettings&) override {
+    ++improvements;
+    while (!may_finish && !cancelled) std::this_thread::yield();
+    if (cancelled) return fail(ErrorCode::kCancelled, "cancelled");
+    if (fails) return fail(ErrorCode::kUnsupported, "no compiler");
+    return make(two_form_program(), false);
+  }
+  void cancel() override { cancelled = true; }
+
+  Result<std::shared_ptr<const Entry>> make(Program program, bool improvable) {
+    auto entry = std::make_shared<Entry>();
+    entry->guards.add({.kind = Guard::Kind::kRank, .input = 0, .value = 1}, "test");
+    entry->improvable = improvable;
+    EDGE_INFER_ASSIGN(entry->program, BoundProgram::bind(std::move(program), device, constants));
+    return entry;
+  }
+  FakeDevice device;
+  NoConstants constants;
+  std::atomic<int> improvements{0};
+  std::atomic<bool> may_finish{false}, cancelled{false};
+  bool fails = false;
+};
+
+bool answers(Module& module, int64_t t) {
+  std::vector<float> x(static_cast<size_t>(t), 1.0f), out(static_cast<size_t>(t) * 40);
+  const int64_t in_size[] = {t}, out_size[] = {t, 40};
+  const TensorView in[] = {{x.data(), DType::kF32, in_size}},
+                   result[] = {{out.data(), DType::kF32, out_size}};
+  if (!module.run(in, result, {}, 2)) return false;
+  for (size_t n = 0; n < out.size(); ++n)
+    if (out[n] != 4.0f * static_cast<float>(n % 40) + static_cast<float>(t)) return false;
+  return true;
+}
+Status prepare(Module& module) {
+  float x[1] = {0};
+  const int64_t size[] = {1};
+  const TensorView in[] = {{x, DType::kF32, size}};
+  return module.prepare(in, {});
+}
+
+TEST(Module, answers_first_and_improves_behind) {
+  auto owned = std::make_unique<ImprovingBuilder>();
+  ImprovingBuilder* builder = owned.get();
+  Module module(std::move(owned));
+  EXPECT_TRUE(answers(module, 20));
+  EXPECT_FALSE(module.finish(std::chrono::milliseconds(1)));
+  EXPECT_TRUE(module.entries().front()->improvable);
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> callers;  // calls go on while the entry is replaced
+  for (int i = 0; i < 3; ++i)
+    callers.emplace_back([&] {
+      while (!stop) wrong += !answers(module, 50);
+    });
+  builder->may_finish = true;
+  EXPECT_TRUE(prepare(module));
+  EXPECT_FALSE(module.entries().front()->improvable);
+  EXPECT_EQ(module.entries().size(), 1u);
+  EXPECT_TRUE(answers(module, 70));
+  stop = true;
+  callers.clear();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(builder->improvements, 1);
+}
+
+TEST(Module, a_failed_improvement_leaves_the_first_entry_serving) {
+  auto owned = std::make_unique<ImprovingBuilder>();
+  owned->fails = true;
+  owned->may_finish = true;
+  Module module(std::move(owned));
+  EXPECT_TRUE(answers(module, 20));
+  const Status status = prepare(module);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "no compiler");
+  EXPECT_TRUE(answers(module, 30));
+}
+
+TEST(Module, closes_while_an_improvement_runs) {
+  auto owned = std::make_unique<ImprovingBuilder>();
+  Module module(std::move(owned));
+  EXPECT_TRUE(answers(module, 20));
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+// compile(): the data path from a captured graph to a program of fused kernels, in order: passes, lowering
+// and fusion, source text, keys, program. Machine code is the caller's next step (KernelCache,
+// KernelCompiler).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/code_generator.h"
+#include "compiler/graph/graph.h"
+#include "compiler/loop/loop_program.h"
+#include "compiler/passes/passes.h"
+#include "runtime/device/device.h"
+#include "runtime/program/kernel_key.h"
+#include "runtime/program/program.h"
+
+namespace edge_infer {
+
+struct CompileOptions {
+  PipelineOptions passes{};  // `passes.passes` empty: the compile pipeline
+  bool fuse = true;          // false: each graph op a kernel of its own
+  // The schedule of a nest, by its generated source's default key id; empty: the generator's own choice.
+  std::function<Schedule(const loop::LoopNest&)> schedule{};
+};
+
+// One distinct kernel of a compiled graph.
+struct KernelPlan {
+  KernelKey key;
+  std::string name;  // KernelRef::name, "kernel:<key id>"
+  GeneratedKernel generated;
+  loop::LoopNest nest;
+  Schedule schedule;
+};
+
+struct CompiledGraph {
+  Graph graph;                           // after the passes
+  std::vector<loop::LoopProgram> forms;  // [0] fused; [1], where there is one, for few rows a worker
+  std::vector<SymInt> when;              // when each form runs
+  std::vector<KernelPlan> kernels;       // distinct, in order of first use
+  Program program;
+  std::vector<PassReport> passes;
+};
+
+// Needs a verified graph. Deterministic: equal graphs, targets, options and generators give equal results.
+// Errors: kUnsupported naming the node that neither a kernel nor a prebuilt step serves.
+Result<CompiledGraph> compile(const Graph& graph, const Target& target, const CodeGenerator& generator,
+                              const KernelCompiler& compiler, const CompileOptions& options);
+
+}  // namespace edge_infer

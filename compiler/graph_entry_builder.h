@@ -1,8 +1,13 @@
-// GraphEntryBuilder: the compiler as the runtime sees it. Makes the entry of a call from one captured graph.
+// GraphEntryBuilder: the compiler as the runtime sees it. Makes the entries of calls from one captured graph: the
+// compiled one from the cache where it is there, else the fallback, which compilation improves behind.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <string>
 
+#include "compiler/entry_compilation.h"
 #include "compiler/graph/graph.h"
 #include "runtime/module.h"
 
@@ -11,18 +16,28 @@ namespace edge_infer {
 class GraphEntryBuilder final : public EntryBuilder {
  public:
   // `constants` finds the graph's constants by name and outlives the builder and its entries.
-  GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> device,
-                    std::shared_ptr<ConstantSource> constants);
+  GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> device, std::shared_ptr<ConstantSource> constants,
+                    EntryCompilation compilation = {});
 
   Result<std::shared_ptr<const Entry>> build(std::span<const TensorView> inputs,
                                              const CallSettings& settings) override;
+  Result<std::shared_ptr<const Entry>> improve(const Entry& entry, const CallSettings& settings) override;
+  void cancel() override { cancelled_.store(true); }
 
   const Graph& graph() const { return graph_; }
 
  private:
+  Result<std::shared_ptr<const Entry>> cached(const EntryKey& key, std::span<const TensorView> inputs,
+                                              const CallSettings& settings);
+  EntryKey entry_key(const CallSettings& settings);
+
   Graph graph_;
   std::shared_ptr<const Device> device_;
   std::shared_ptr<ConstantSource> constants_;
+  EntryCompilation compilation_;
+  std::mutex hash_mutex_;
+  std::string graph_hash_;  // empty: not computed yet
+  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace edge_infer

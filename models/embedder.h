@@ -4,6 +4,7 @@
 // number of workers.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -23,7 +24,8 @@ struct EmbedderOptions {
   std::string device = "auto";      // auto | cpu
   int threads = 0;                  // upper bound of workers of one call; 0: the process' budget
   int64_t max_length = 0;           // tokens, special ones included; 0: the model's own; larger is an error
-  std::filesystem::path cache_dir;  // packed weights, tokenizer image; empty: default_cache_dir()
+  std::filesystem::path cache_dir;  // kernels, packed weights, tokenizer image; empty: default_cache_dir()
+  bool eager = false;               // run the prebuilt kernels only; compile nothing
 };
 
 // What an index must agree on before vectors may be compared. Precision fp32, bf16 and fp16 are one space.
@@ -39,6 +41,13 @@ class Embedder {
   // `model` is a directory, or a name that `edge-infer pull` stored. Errors name the file, tensor or member.
   static Result<std::unique_ptr<Embedder>> open(const std::string& model, const EmbedderOptions& options);
   virtual ~Embedder() = default;
+
+  // open() answers at once and compiles behind: the first vectors of a machine's first run may come from the
+  // prebuilt kernels, which round differently. prepare() waits until the compiled kernels serve. Errors: why they
+  // do not; the prebuilt ones go on serving.
+  virtual Status prepare() const { return {}; }
+  // Lets a running compilation finish, at most for `limit`, so that the next process finds its kernels.
+  virtual void settle(std::chrono::milliseconds limit) const { static_cast<void>(limit); }
 
   virtual int64_t dimensions() const = 0;
   virtual int64_t max_length() const = 0;

@@ -33,6 +33,13 @@ Result<CallSettings> settings_of(const std::string& precision) {
   return settings;
 }
 
+// One text of one token: what every entry of an embedder serves.
+struct SmallestCall {
+  int32_t ids[1] = {0}, cu[2] = {0, 1};
+  int64_t ids_size[1] = {1}, cu_size[1] = {2};
+  TensorView inputs[2] = {{ids, DType::kI32, ids_size}, {cu, DType::kI32, cu_size}};
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Embedder>> Embedder::open(const std::string& model, const EmbedderOptions& options) {
@@ -82,11 +89,14 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   e->module_ = std::make_unique<Module>(
       std::make_unique<GraphEntryBuilder>(std::move(sentence.graph), e->device_, e->constants_));
   // Build the entry now, so that what is wrong with the model is said by open().
-  int32_t ids[1] = {0}, cu[2] = {0, 1};
-  const int64_t ids_size[1] = {1}, cu_size[1] = {2};
-  const TensorView inputs[] = {{ids, DType::kI32, ids_size}, {cu, DType::kI32, cu_size}};
-  EDGE_INFER_RETURN_IF_ERROR(e->module_->prepare(inputs, settings));
+  const SmallestCall call;
+  EDGE_INFER_RETURN_IF_ERROR(e->module_->open(call.inputs, settings));
   return e;
+}
+
+Status ModelEmbedder::prepare() const {
+  const SmallestCall call;
+  return module_->prepare(call.inputs, settings_);
 }
 
 const EmbeddingSpace& ModelEmbedder::space() const {

@@ -18,6 +18,9 @@ class ModelEmbedder final : public Embedder {
   static Result<std::unique_ptr<ModelEmbedder>> open(const std::filesystem::path& dir,
                                                      const EmbedderOptions& options);
 
+  Status prepare() const override;
+  void settle(std::chrono::milliseconds limit) const override { module_->finish(limit); }
+
   int64_t dimensions() const override { return dimensions_; }
   int64_t max_length() const override { return max_length_; }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }

@@ -1,5 +1,6 @@
 // edge-infer embed: texts in, vectors out.
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 
@@ -13,12 +14,14 @@ namespace {
 // Texts embedded by one call: bounds memory when millions of lines stream in from a file.
 constexpr size_t kTextsPerCall = 4096;
 
+// The output is out; a compilation that this first use of a model began may finish.
+constexpr std::chrono::seconds kSettle{10};
+
 struct EmbedArguments {
   ModelOptions model;
   TextOptions texts;
   std::string prompt_name;
   std::string format = "json";
-  bool eager = false;
 };
 
 void print_json(std::span<const float> vector, fmt::memory_buffer& out) {
@@ -81,6 +84,7 @@ Status embed(const EmbedArguments& a) {
     EDGE_INFER_RETURN_IF_ERROR(write_stdout(out.data(), out.size()));
   }
   if (std::fflush(stdout) != 0) return fail(ErrorCode::kIoError, "cannot write to standard output");
+  embedder->settle(kSettle);
   return {};
 }
 
@@ -91,7 +95,7 @@ void add_embed_command(CLI::App& app, int& exit_code) {
   auto a = std::make_shared<EmbedArguments>();
   add_model_options(*command, a->model, true);
   add_text_options(*command, a->texts);
-  command->add_flag("--eager", a->eager, "run the fallback kernels only");
+  command->add_flag("--eager", a->model.embedder.eager, "run the fallback kernels only");
   command->add_option("--prompt-name", a->prompt_name, "prompt of the model to put in front of each text");
   command->add_option("--format", a->format, "json | npy")->check(CLI::IsMember({"json", "npy"}));
   command->callback([a, &exit_code] {

@@ -1,0 +1,15 @@
+// The explicit list of back ends that generate code.
+#include "backends/cpu/codegen/cc_compiler.h"
+#include "backends/cpu/codegen/cpu_code_generator.h"
+#include "compiler/codegen/registry.h"
+
+namespace edge_infer {
+
+Result<TargetCompiler> open_compiler(std::string_view target) {
+  if (!target.starts_with("cpu."))
+    return fail(ErrorCode::kUnsupported, "no back end generates code for \"{}\"", target);
+  EDGE_INFER_ASSIGN(std::shared_ptr<const CodeGenerator> generator, CpuCodeGenerator::open(target));
+  return TargetCompiler{std::move(generator), std::make_shared<CcCompiler>()};
+}
+
+}  // namespace edge_infer

@@ -1,0 +1,126 @@
+#include "compiler/compile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/loop/lower.h"
+#include "compiler/program/build_program.h"
+#include "runtime/base/hash.h"
+
+namespace edge_infer {
+namespace {
+
+using loop::LoopNest;
+using loop::LoopProgram;
+
+// Rows a worker below which a product is split along its columns: a tile of fewer reads all weights for little work.
+constexpr int64_t kFewRows = 16;
+
+bool keeps_rows_whole(const LoopNest& nest) {
+  const auto& body = std::get<loop::For>(nest.body.front().node).body;
+  const bool has_gemm =
+      std::ranges::any_of(body, [](const loop::Stmt& s) { return std::holds_alternative<loop::Gemm>(s.node); });
+  return has_gemm && nest.split_columns() < 0;
+}
+
+class Compilation {
+ public:
+  Compilation(const Target& target, const CodeGenerator& generator, const KernelCompiler& compiler,
+              const CompileOptions& options)
+      : target_(target), generator_(generator), compiler_(compiler), options_(options) {}
+
+  Result<CompiledGraph> run(const Graph& graph) {
+    out_.graph = graph;
+    EDGE_INFER_ASSIGN(out_.passes, run_passes(out_.graph, pipeline()));
+    EDGE_INFER_ASSIGN(LoopProgram fused, lower(false));
+    EDGE_INFER_RETURN_IF_ERROR(add_form(std::move(fused)));
+    if (std::ranges::any_of(out_.forms.front().nests, keeps_rows_whole) && !out_.graph.symbols().empty())
+      EDGE_INFER_RETURN_IF_ERROR(add_split_form());
+    std::vector<ProgramForm> forms;
+    for (size_t f = 0; f < out_.forms.size(); ++f)
+      forms.push_back({&out_.forms[f], out_.when[f], std::move(kernels_[f]), generator_.packed_format()});
+    EDGE_INFER_ASSIGN(out_.program, build_program(out_.graph, target_, forms));
+    return std::move(out_);
+  }
+
+ private:
+  PipelineOptions pipeline() const {
+    PipelineOptions options = options_.passes;
+    if (!options.passes) options.passes = compile_pipeline();
+    return options;
+  }
+
+  Result<LoopProgram> lower(bool split_rows) const {
+    loop::LowerOptions options;
+    options.attention_block_rows = target_.attention_block_rows;
+    options.fuse = options_.fuse;
+    options.accepts = [this, split_rows](const LoopNest& nest) -> Status {
+      if (split_rows && keeps_rows_whole(nest))
+        return fail(ErrorCode::kUnsupported, "slot refused: few rows a worker");
+      return generator_.accepts(nest);
+    };
+    return loop::lower(out_.graph, options);
+  }
+
+  // The form for few rows a worker: products split along n, what follows them in nests of their own. Same class, same
+  // bits.
+  Status add_split_form() {
+    EDGE_INFER_ASSIGN(LoopProgram split, lower(true));
+    // By the rows of the largest product; in one worker's hands whole rows are always better.
+    SymInt rows = 0;
+    for (const loop::Step& step : out_.forms.front().steps) {
+      if (step.nest < 0) continue;
+      const LoopNest& nest = out_.forms.front().nests[static_cast<size_t>(step.nest)];
+      if (!keeps_rows_whole(nest)) continue;
+      std::map<std::string, SymInt, std::less<>> values;
+      for (size_t s = 0; s < nest.symbols.size(); ++s) values.insert_or_assign(nest.symbols[s].name, step.symbols[s]);
+      const SymInt extent = nest.work().extent.substitute(values);
+      rows = rows == SymInt(0) ? extent : max(rows, extent);
+    }
+    const SymInt workers = SymInt::symbol(kWorkersSymbol);
+    const SymInt few = min(1, max(0, kFewRows * (workers - 1) - rows));
+    out_.when.back() = 1 - few;
+    EDGE_INFER_RETURN_IF_ERROR(add_form(std::move(split)));
+    out_.when.back() = few;
+    return {};
+  }
+
+  Status add_form(LoopProgram loops) {
+    std::vector<ProgramForm::Kernel> kernels;
+    for (const LoopNest& nest : loops.nests) {
+      const Schedule schedule = options_.schedule ? options_.schedule(nest) : Schedule();
+      EDGE_INFER_ASSIGN(GeneratedKernel generated, generator_.generate(nest, schedule));
+      KernelKey key;
+      key.target = generator_.target();
+      key.features = generator_.features();
+      key.compiler = compiler_.identity();
+      key.generator = generator_.version();
+      key.options = compiler_.options();
+      key.source_hash = content_digest(generated.source.source);
+      const std::string name = "kernel:" + key.id();
+      if (std::ranges::none_of(out_.kernels, [&](const KernelPlan& k) { return k.name == name; }))
+        out_.kernels.push_back({key, name, generated, nest, schedule});
+      kernels.push_back({name, std::move(generated)});
+    }
+    out_.forms.push_back(std::move(loops));
+    out_.when.emplace_back(1);
+    kernels_.push_back(std::move(kernels));
+    return {};
+  }
+
+  const Target& target_;
+  const CodeGenerator& generator_;
+  const KernelCompiler& compiler_;
+  const CompileOptions& options_;
+  CompiledGraph out_;
+  std::vector<std::vector<ProgramForm::Kernel>> kernels_;
+};
+
+}  // namespace
+
+Result<CompiledGraph> compile(const Graph& graph, const Target& target, const CodeGenerator& generator,
+                              const KernelCompiler& compiler, const CompileOptions& options) {
+  return Compilation(target, generator, compiler, options).run(graph);
+}
+
+}  // namespace edge_infer

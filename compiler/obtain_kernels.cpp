@@ -1,0 +1,118 @@
+#include "compiler/obtain_kernels.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace edge_infer {
+namespace {
+
+// Another process compiles all its kernels in well under a second; past this it is taken to hang.
+constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::milliseconds kPoll{200};
+
+class Obtaining {
+ public:
+  Obtaining(std::span<const KernelPlan> kernels, const Device& device, KernelCompiler& compiler, KernelCache* cache,
+            const std::function<bool()>& is_cancelled)
+      : kernels_(kernels), device_(device), compiler_(compiler), cache_(cache), is_cancelled_(is_cancelled) {}
+
+  Result<ObtainReport> run() {
+    std::vector<const KernelPlan*> missing;
+    EDGE_INFER_RETURN_IF_ERROR(load_stored(missing));
+    if (missing.empty()) return report_;
+    if (cache_ == nullptr) {
+      EDGE_INFER_RETURN_IF_ERROR(compile(missing));
+      return report_;
+    }
+    std::vector<KernelKey> keys;
+    for (const KernelPlan* plan : missing) keys.push_back(plan->key);
+    KernelClaim claim = cache_->claim(keys);
+    std::vector<const KernelPlan*> mine, others;
+    for (const KernelPlan* plan : missing)
+      (std::ranges::find(claim.owned(), plan->key) != claim.owned().end() ? mine : others).push_back(plan);
+    EDGE_INFER_RETURN_IF_ERROR(compile(mine));
+    std::vector<const KernelPlan*> left;
+    for (const KernelPlan* plan : others) {
+      const auto begin = std::chrono::steady_clock::now();
+      KernelClaim::Outcome outcome = KernelClaim::Outcome::kTimeout;
+      while (outcome == KernelClaim::Outcome::kTimeout && std::chrono::steady_clock::now() - begin < kPatience) {
+        if (is_cancelled_ && is_cancelled_()) return fail(ErrorCode::kCancelled, "compilation was cancelled");
+        outcome = claim.wait(plan->key, kPoll);
+      }
+      const bool stored = outcome == KernelClaim::Outcome::kStored && load_stored(*plan);
+      if (!stored) left.push_back(plan);
+    }
+    EDGE_INFER_RETURN_IF_ERROR(compile(left));
+    return report_;
+  }
+
+ private:
+  bool load_stored(const KernelPlan& plan) {
+    const std::optional<KernelBlob> blob = cache_->find_kernel(plan.key);
+    if (!blob || !device_.load_code(plan.name, *blob)) return false;
+    ++report_.from_cache;
+    return true;
+  }
+
+  Status load_stored(std::vector<const KernelPlan*>& missing) {
+    std::vector<KernelBlob> blobs;
+    std::vector<const KernelPlan*> found;
+    for (const KernelPlan& plan : kernels_) {
+      if (device_.load_kernel(plan.name)) continue;
+      std::optional<KernelBlob> blob = cache_ == nullptr ? std::nullopt : cache_->find_kernel(plan.key);
+      if (blob) {
+        blobs.push_back(*std::move(blob));
+        found.push_back(&plan);
+      } else {
+        missing.push_back(&plan);
+      }
+    }
+    std::vector<NamedBlob> named;
+    for (size_t i = 0; i < blobs.size(); ++i) named.push_back({found[i]->name, &blobs[i]});
+    if (named.empty()) return {};
+    EDGE_INFER_ASSIGN(const auto loaded, device_.load_code(named));
+    report_.from_cache += static_cast<int64_t>(named.size());
+    return {};
+  }
+
+  Status compile(const std::vector<const KernelPlan*>& plans) {
+    if (plans.empty()) return {};
+    if (is_cancelled_ && is_cancelled_()) return fail(ErrorCode::kCancelled, "compilation was cancelled");
+    std::vector<KernelSource> sources;
+    for (const KernelPlan* plan : plans) sources.push_back(plan->generated.source);
+    std::vector<Result<CompiledKernel>> compiled = compiler_.compile(sources);
+    std::vector<NamedBlob> named;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      if (!compiled[i]) {
+        if (cache_ != nullptr) cache_->add_event("failed", plans[i]->name, compiled[i].error().message);
+        return fail_with_context(compiled[i].error(), plans[i]->name);
+      }
+      report_.compile_seconds += compiled[i]->seconds;
+      named.push_back({plans[i]->name, &compiled[i]->blob});
+    }
+    EDGE_INFER_ASSIGN(const auto loaded, device_.load_code(named));
+    for (size_t i = 0; i < plans.size(); ++i) {
+      ++report_.compiled;
+      if (cache_ != nullptr) cache_->put_kernel(plans[i]->key, compiled[i]->blob);
+    }
+    return {};
+  }
+
+  std::span<const KernelPlan> kernels_;
+  const Device& device_;
+  KernelCompiler& compiler_;
+  KernelCache* cache_;
+  const std::function<bool()>& is_cancelled_;
+  ObtainReport report_;
+};
+
+}  // namespace
+
+Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const Device& device, KernelCompiler& compiler,
+                                    KernelCache* cache, const std::function<bool()>& is_cancelled) {
+  return Obtaining(kernels, device, compiler, cache, is_cancelled).run();
+}
+
+}  // namespace edge_infer

@@ -1,0 +1,103 @@
+#include "compiler/tune/tune.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/loop/print.h"
+#include "compiler/tune/measure.h"
+#include "runtime/base/cpu.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/log.h"
+
+namespace edge_infer {
+namespace {
+
+// Fewer rows than this do not tell one register tile from another.
+constexpr int64_t kMeasuredRows = 128;
+
+std::vector<int64_t> symbol_values(const loop::LoopNest& nest) {
+  std::vector<int64_t> values;
+  for (const Symbol& s : nest.symbols)
+    values.push_back(std::clamp(std::max(s.hint, kMeasuredRows), s.range.lo, s.range.hi));
+  return values;
+}
+
+Result<size_t> packed_weight_bytes(const loop::LoopNest& nest, const Device& device, const std::string& format) {
+  for (const loop::Buffer& b : nest.buffers) {
+    if (b.access != loop::Access::kPacked) continue;
+    return device.packed_bytes(format, b.sizes[0].constant().value_or(0), b.sizes[1].constant().value_or(0));
+  }
+  return size_t{0};
+}
+
+Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<const Schedule> candidates,
+                                       const Device& device, const EntryCompilation& c,
+                                       const std::function<bool()>& is_cancelled) {
+  std::vector<KernelSource> sources;
+  for (const Schedule& schedule : candidates) {
+    EDGE_INFER_ASSIGN(GeneratedKernel generated, c.generator->generate(nest, schedule));
+    sources.push_back(std::move(generated.source));
+  }
+  const std::vector<Result<CompiledKernel>> compiled = c.compiler->compile(sources);
+  std::vector<LoadedKernel> kernels;
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    if (!compiled[i]) return std::unexpected(compiled[i].error());
+    // By the source: the same code may be a kernel of the program as well.
+    EDGE_INFER_ASSIGN(const LoadedKernel kernel,
+                      device.load_code("candidate:" + content_digest(sources[i].source), compiled[i]->blob));
+    kernels.push_back(kernel);
+  }
+  EDGE_INFER_ASSIGN(const size_t packed, packed_weight_bytes(nest, device, c.generator->packed_format()));
+  MeasureOptions options;
+  options.is_cancelled = is_cancelled;
+  const std::vector<int64_t> symbols = symbol_values(nest);
+  EDGE_INFER_ASSIGN(const std::vector<double> best, measure_candidates(nest, kernels, symbols, packed, options));
+  std::vector<TuningRow> rows;
+  for (size_t i = 0; i < candidates.size(); ++i)
+    rows.push_back({content_digest(loop::print(nest)), c.generator->target(), machine_identity(), candidates[i],
+                    {static_cast<int64_t>(best[i])}});
+  return rows;
+}
+
+// The choice among measured candidates, in the generator's order; empty where one of them has no measurement.
+std::optional<Schedule> chosen(std::span<const Schedule> candidates, std::span<const TuningRow> rows) {
+  std::vector<double> times;
+  for (const Schedule& candidate : candidates) {
+    const auto row = std::ranges::find(rows, candidate, &TuningRow::schedule);
+    if (row == rows.end() || row->nanoseconds.empty()) return std::nullopt;
+    times.push_back(static_cast<double>(std::ranges::min(row->nanoseconds)));
+  }
+  return candidates[choose_candidate(times)];
+}
+
+}  // namespace
+
+std::string machine_identity() {
+  return content_digest(fmt::format("{};{}", cpu_name(), best_isa())).substr(0, 32);
+}
+
+Schedule tuned_schedule(const loop::LoopNest& nest, const Device& device, const EntryCompilation& compilation,
+                        const std::function<bool()>& is_cancelled) {
+  const std::vector<Schedule> candidates = compilation.generator->candidates(nest);
+  if (candidates.size() < 2) return {};
+  // The name is for people and must not split what is one kernel.
+  loop::LoopNest unnamed = nest;
+  unnamed.name = "k";
+  const std::string hash = content_digest(loop::print(unnamed));
+  if (compilation.cache != nullptr) {
+    const auto rows = compilation.cache->find_tuning(hash, compilation.generator->target(), machine_identity());
+    if (auto schedule = chosen(candidates, rows)) return *schedule;
+  }
+  const auto rows = measure(unnamed, candidates, device, compilation, is_cancelled);
+  if (!rows) {
+    if (rows.error().code != ErrorCode::kCancelled) log_warning("not tuned: {}", rows.error().message);
+    return {};
+  }
+  if (compilation.cache != nullptr) {
+    compilation.cache->put_machine(machine_identity(), fmt::format("{} ({})", cpu_name(), best_isa()));
+    for (const TuningRow& row : *rows) compilation.cache->put_tuning(row);
+  }
+  return chosen(candidates, *rows).value_or(Schedule());
+}
+
+}  // namespace edge_infer

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compiler/compile.h"
+#include "compiler/dump.h"
 #include "compiler/fallback/lower_fallback.h"
 #include "compiler/graph/print.h"
 #include "compiler/make_guards.h"
@@ -47,7 +48,7 @@ EntryKey GraphEntryBuilder::entry_key(const CallSettings& settings) {
   key.features = compilation_.generator->features();
   key.settings =
       fmt::format("precision={};deterministic={}", precision_name(settings.precision), settings.deterministic ? 1 : 0);
-  key.options = fmt::format("program={};mode={}", kProgramVersion, compilation_.max_autotune ? "max-autotune" : "default");
+  key.options = fmt::format("program={}", kProgramVersion);
   key.generator = compilation_.generator->version();
   key.compiler = compilation_.compiler->identity();
   return key;
@@ -92,9 +93,13 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const Te
   if (settings.precision != CallSettings::Precision::kF32)
     return fail(ErrorCode::kUnsupported,
                 "precision bf16 is not available: prebuilt kernels compute in fp32 only");
-  if (compilation_.compiles() && compilation_.cache != nullptr) {
-    auto entry = cached(entry_key(settings), inputs, settings);
+  // max-autotune makes the stored entry anew, from measurements that may be stored.
+  if (compilation_.compiles() && compilation_.cache != nullptr && !compilation_.max_autotune) {
+    const EntryKey key = entry_key(settings);
+    auto entry = cached(key, inputs, settings);
     if (entry) return entry;
+    if (log_topics().cache)
+      log_info("entry {} is compiled: {}", key.id(), compilation_.cache->explain_miss(key).text());
   }
   auto entry = std::make_shared<Entry>();
   entry->guards = make_guards(graph_, settings);
@@ -122,6 +127,14 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::improve(const Entry& ent
     EDGE_INFER_ASSIGN(const ObtainReport report,
                       obtain_kernels(compiled.kernels, *device_, *compilation_.compiler, compilation_.cache.get(),
                                      is_cancelled));
+    if (log_topics().fusion) log_info("fusion\n{}{}", describe_kernels(compiled), describe_unfused(compiled));
+    if (log_topics().guards) log_info("guards\n{}", entry.guards.print());
+    if (log_topics().compile)
+      log_info("{} kernels from the cache, {} compiled in {:.0f} ms of CPU time", report.from_cache, report.compiled,
+               report.compile_seconds * 1e3);
+    if (const std::filesystem::path dir = dump_folder(); !dir.empty())
+      if (const Status written = write_dump(compiled, *compilation_.compiler, dir); !written)
+        log_warning("no dump: {}", written.error().message);
     auto better = std::make_shared<Entry>();
     better->guards = entry.guards;
     const std::string text = compilation_.cache != nullptr ? print_entry(better->guards, compiled.program) : "";

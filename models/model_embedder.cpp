@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "compiler/codegen/registry.h"
 #include "compiler/graph_entry_builder.h"
 #include "models/fingerprint.h"
 #include "models/hub/model_directory.h"
@@ -86,12 +87,26 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
     return fail(ErrorCode::kInvalidArgument, "max length {} leaves no room for the {} special tokens",
                 e->max_length_, e->tokenizer_->special_tokens());
   e->constants_ = std::make_shared<ModelConstants>(e->weights_, e->dense_, e->cache_dir_);
-  e->module_ = std::make_unique<Module>(
-      std::make_unique<GraphEntryBuilder>(std::move(sentence.graph), e->device_, e->constants_));
+  e->module_ = std::make_unique<Module>(std::make_unique<GraphEntryBuilder>(
+      std::move(sentence.graph), e->device_, e->constants_, e->open_compilation(options)));
   // Build the entry now, so that what is wrong with the model is said by open().
   const SmallestCall call;
   EDGE_INFER_RETURN_IF_ERROR(e->module_->open(call.inputs, settings));
   return e;
+}
+
+EntryCompilation ModelEmbedder::open_compilation(const EmbedderOptions& options) {
+  EntryCompilation compilation;
+  compilation.eager = options.eager;
+  compilation.max_autotune = options.max_autotune;
+  if (options.eager) return compilation;
+  if (Result<TargetCompiler> target = open_compiler(device_->target().name)) {
+    compilation.generator = std::move(target->generator);
+    compilation.compiler = std::move(target->compiler);
+  }
+  compilation.cache = KernelCache::open({.dir = cache_dir_});
+  cache_ = compilation.cache;
+  return compilation;
 }
 
 Status ModelEmbedder::prepare() const {

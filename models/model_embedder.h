@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "compiler/entry_compilation.h"
 #include "models/embedder.h"
 #include "models/files/model_config.h"
 #include "models/files/weight_store.h"
@@ -36,6 +37,7 @@ class ModelEmbedder final : public Embedder {
   const Module& module() const { return *module_; }
   const ModelConstants& constants() const { return *constants_; }
   const Device& device() const { return *device_; }
+  KernelCache* cache() const { return cache_.get(); }
   // The captured graph, built anew from the directory.
   Result<Graph> graph() const;
   int threads() const { return threads_; }
@@ -49,6 +51,7 @@ class ModelEmbedder final : public Embedder {
 
   ModelEmbedder(ModelDirectory directory, WeightStore weights, std::vector<WeightStore> dense)
       : directory_(std::move(directory)), weights_(std::move(weights)), dense_(std::move(dense)) {}
+  EntryCompilation open_compilation(const EmbedderOptions& options);
   Status check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const;
   static std::vector<Pack> make_packs(std::span<const std::span<const int32_t>> texts, int64_t tokens);
   Status run_pack(std::span<const std::span<const int32_t>> texts, std::span<float> out, int workers) const;
@@ -60,6 +63,7 @@ class ModelEmbedder final : public Embedder {
   WeightStore weights_;
   std::vector<WeightStore> dense_;
   std::shared_ptr<ModelConstants> constants_;
+  std::shared_ptr<KernelCache> cache_;  // null in eager mode
   std::shared_ptr<const Device> device_;
   std::unique_ptr<Module> module_;
   std::unique_ptr<Tokenizer> tokenizer_;

@@ -26,9 +26,9 @@ std::string node_list(const Graph& graph, const std::vector<NodeId>& nodes) {
 }
 
 const KernelPlan* plan_of(const CompiledGraph& compiled, const loop::LoopNest& nest) {
-  const std::string text = loop::print(nest);
+  const std::string text = loop::print_identity(nest);
   for (const KernelPlan& plan : compiled.kernels)
-    if (loop::print(plan.nest) == text) return &plan;
+    if (loop::print_identity(plan.nest) == text) return &plan;
   return nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "apps/cli/edge_opt_compiled.h"
 #include "apps/cli/edge_opt_fallback.h"
 #include "apps/cli/npz.h"
 #include "compiler/graph/parse.h"
@@ -38,16 +39,19 @@ Result<std::string> read_text(const std::string& file) {
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
-Status check_tool(const std::string& word) {
-  if (word == "loops" || word == "source" || word == "compiled")
-    return fail(ErrorCode::kUnsupported, "unsupported: {} comes with the compiler", word);
-  return {};
+// Whether the graph goes to the compiler or to the fallback, which wants other passes.
+bool wants_compiler(const Options& options) {
+  if (!options.run.empty()) return options.run == "loops" || options.run == "compiled";
+  return options.emit == "loops" || options.emit == "source" || options.emit == "program";
 }
 
 Status transform(Graph& graph, const Options& options) {
   if (!options.pipeline && options.passes.empty()) return {};
   PipelineOptions pipeline;
-  if (!options.passes.empty()) pipeline.passes = options.passes;
+  if (!options.passes.empty())
+    pipeline.passes = options.passes;
+  else if (wants_compiler(options))
+    pipeline.passes = compile_pipeline();
   pipeline.skip = options.skip;
   if (options.trace)
     pipeline.on_change = [](std::string_view pass, const Graph& changed) {
@@ -63,8 +67,10 @@ Status transform(Graph& graph, const Options& options) {
 
 Status emit(const Graph& graph, const Options& options) {
   std::string text;
-  if (options.emit == "program") {
+  if (options.emit == "program" && !wants_compiler(options)) {
     EDGE_INFER_ASSIGN(text, fallback_program_text(graph, options.target));
+  } else if (options.emit == "loops" || options.emit == "source" || options.emit == "program") {
+    EDGE_INFER_ASSIGN(text, compiled_text(graph, options.target, options.emit));
   } else if (options.emit == "graph" || options.run.empty()) {
     text = print(graph);
   }
@@ -75,8 +81,13 @@ Status emit(const Graph& graph, const Options& options) {
 
 Status run(const Graph& graph, const Options& options) {
   EDGE_INFER_ASSIGN(const TensorMap tensors, read_npz(options.in));
-  EDGE_INFER_ASSIGN(auto results, options.run == "evaluate" ? evaluate(graph, tensors)
-                                                            : fallback_run(graph, options.target, tensors));
+  const auto compute = [&] {
+    if (options.run == "evaluate") return evaluate(graph, tensors);
+    if (options.run == "loops") return loops_run(graph, options.target, tensors);
+    if (options.run == "compiled") return compiled_run(graph, options.target, tensors);
+    return fallback_run(graph, options.target, tensors);
+  };
+  EDGE_INFER_ASSIGN(auto results, compute());
   std::vector<std::pair<std::string, HostTensor>> named;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = graph.value(graph.outputs()[i].value).name;
@@ -88,8 +99,6 @@ Status run(const Graph& graph, const Options& options) {
 }
 
 Status process(const Options& options) {
-  EDGE_INFER_RETURN_IF_ERROR(check_tool(options.emit));
-  EDGE_INFER_RETURN_IF_ERROR(check_tool(options.run));
   EDGE_INFER_ASSIGN(const std::string text, read_text(options.file));
   auto graph = parse_graph(text);
   if (!graph) return fail_with_context(graph.error(), options.file);
@@ -104,7 +113,7 @@ int run_program(int argc, char** argv) {
   CLI::App app{"Runs passes over the text of a graph, prints it, and runs it on tensors."};
   app.add_option("FILE", options.file, "text of a graph; - is standard input")->required();
   auto* passes = app.add_option("--passes", options.passes, "passes to run, in this order")->delimiter(',');
-  app.add_flag("--pipeline", options.pipeline, "run the default pipeline")->excludes(passes);
+  app.add_flag("--pipeline", options.pipeline, "run the default pipeline (of the compiler for loops, source, program, compiled)")->excludes(passes);
   app.add_option("--skip", options.skip, "passes to leave out")->delimiter(',');
   app.add_flag("--trace", options.trace, "print the graph after each pass that changed it, and times");
   app.add_option("--target", options.target, "cpu.portable, cpu.avx2 or cpu.avx512");

@@ -1,86 +1,17 @@
 #include "compiler/fallback/run_fallback.h"
 
-#include <deque>
 #include <utility>
 
-#include "compiler/fallback/check_indices.h"
 #include "compiler/fallback/lower_fallback.h"
-#include "runtime/base/aligned_bytes.h"
-#include "runtime/executor/bound_program.h"
+#include "compiler/fallback/run_program.h"
 
 namespace edge_infer {
-namespace {
-
-// Constants from a map of tensors, packed on demand.
-class TensorConstants final : public ConstantSource {
- public:
-  explicit TensorConstants(const TensorMap& tensors) : tensors_(tensors) {}
-
-  Status prepare(std::span<const ConstantDecl> constants, const Device&) override {
-    for (const ConstantDecl& c : constants)
-      for (const std::string& name : c.sources) {
-        const auto found = tensors_.find(name);
-        if (found == tensors_.end()) return fail(ErrorCode::kNotFound, "no tensor for constant ${}", name);
-        if (found->second.dtype != c.dtype || found->second.sizes != c.sizes)
-          return fail(ErrorCode::kInvalidArgument, "constant ${} is {}{}, expected {}{}", name,
-                      dtype_name(found->second.dtype), print_sizes(found->second.sizes), dtype_name(c.dtype),
-                      print_sizes(c.sizes));
-      }
-    return {};
-  }
-
-  Result<const void*> locate(const ConstantDecl& c, const Device& device) override {
-    const HostTensor& tensor = tensors_.find(c.sources[0])->second;
-    if (c.format == "raw") return tensor.bytes.data();
-    EDGE_INFER_ASSIGN(const size_t bytes, device.packed_bytes(c.format, c.sizes[0], c.sizes[1]));
-    packed_.emplace_back(bytes);
-    const Device::Rows rows{reinterpret_cast<const float*>(tensor.bytes.data()), c.sizes[0]};
-    EDGE_INFER_RETURN_IF_ERROR(
-        device.pack(c.format, std::span(&rows, 1), c.sizes[1], packed_.back().bytes()));
-    return packed_.back().data();
-  }
-
- private:
-  const TensorMap& tensors_;
-  std::deque<AlignedBytes> packed_;  // addresses stay
-};
-
-}  // namespace
 
 Result<std::vector<HostTensor>> run_fallback(const Graph& graph, const Device& device,
                                              std::span<const HostTensor> inputs, const TensorMap& constants,
                                              int max_workers) {
-  if (inputs.size() != graph.inputs().size())
-    return fail(ErrorCode::kInvalidArgument, "{} inputs given, graph @{} takes {}", inputs.size(),
-                graph.name(), graph.inputs().size());
-  std::vector<std::vector<int64_t>> sizes;
-  for (const HostTensor& input : inputs) sizes.push_back(input.sizes);
-  EDGE_INFER_ASSIGN(const SymbolValues symbols, bind_symbols(graph, sizes));
-  TensorMap named = constants;
-  for (size_t i = 0; i < inputs.size(); ++i) named[graph.value(graph.inputs()[i].value).name] = inputs[i];
-  EDGE_INFER_RETURN_IF_ERROR(check_indices(graph, named, symbols));
   EDGE_INFER_ASSIGN(Program program, lower_fallback(graph, device.target()));
-  TensorConstants source(constants);
-  EDGE_INFER_ASSIGN(const std::unique_ptr<BoundProgram> bound,
-                    BoundProgram::bind(std::move(program), device, source));
-  std::vector<HostTensor> outputs;
-  std::vector<TensorView> in, out;
-  for (const HostTensor& input : inputs)
-    in.push_back({const_cast<std::byte*>(input.bytes.data()), input.dtype, input.sizes});
-  for (const GraphOutput& output : graph.outputs()) {
-    const TensorType& type = graph.value(output.value).type;
-    std::vector<int64_t> output_sizes;
-    for (const SymInt& size : type.sizes) {
-      EDGE_INFER_ASSIGN(const int64_t value, size.evaluate(symbols));
-      output_sizes.push_back(value);
-    }
-    EDGE_INFER_ASSIGN(HostTensor tensor, make_host_tensor(type.dtype, std::move(output_sizes)));
-    outputs.push_back(std::move(tensor));
-  }
-  for (HostTensor& tensor : outputs) out.push_back({tensor.bytes.data(), tensor.dtype, tensor.sizes});
-  ExecutionContext context;
-  EDGE_INFER_RETURN_IF_ERROR(bound->run(context, in, out, max_workers));
-  return outputs;
+  return run_program(graph, std::move(program), device, inputs, constants, max_workers);
 }
 
 }  // namespace edge_infer

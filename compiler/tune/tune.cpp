@@ -54,7 +54,7 @@ Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<con
   EDGE_INFER_ASSIGN(const std::vector<double> best, measure_candidates(nest, kernels, symbols, packed, options));
   std::vector<TuningRow> rows;
   for (size_t i = 0; i < candidates.size(); ++i)
-    rows.push_back({content_digest(loop::print(nest)), c.generator->target(), machine_identity(), candidates[i],
+    rows.push_back({content_digest(loop::print_identity(nest)), c.generator->target(), machine_identity(), candidates[i],
                     {static_cast<int64_t>(best[i])}});
   return rows;
 }
@@ -80,15 +80,12 @@ Schedule tuned_schedule(const loop::LoopNest& nest, const Device& device, const 
                         const std::function<bool()>& is_cancelled) {
   const std::vector<Schedule> candidates = compilation.generator->candidates(nest);
   if (candidates.size() < 2) return {};
-  // The name is for people and must not split what is one kernel.
-  loop::LoopNest unnamed = nest;
-  unnamed.name = "k";
-  const std::string hash = content_digest(loop::print(unnamed));
+  const std::string hash = content_digest(loop::print_identity(nest));
   if (compilation.cache != nullptr) {
     const auto rows = compilation.cache->find_tuning(hash, compilation.generator->target(), machine_identity());
     if (auto schedule = chosen(candidates, rows)) return *schedule;
   }
-  const auto rows = measure(unnamed, candidates, device, compilation, is_cancelled);
+  const auto rows = measure(nest, candidates, device, compilation, is_cancelled);
   if (!rows) {
     if (rows.error().code != ErrorCode::kCancelled) log_warning("not tuned: {}", rows.error().message);
     return {};

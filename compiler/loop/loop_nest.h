@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -214,6 +215,8 @@ class ExprBuilder {
  private:
   ExprId add(Expr expr);
   LoopNest& nest_;
+  std::unordered_multimap<size_t, ExprId> known_;  // by hash
+  size_t indexed_ = 0;                             // nodes of the nest that known_ holds
 };
 
 }  // namespace edge_infer::loop

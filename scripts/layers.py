@@ -19,6 +19,7 @@ ALLOWED = {
     "compiler/graph": ["runtime/base", "runtime/symbolic"],
     "compiler/capture": ["runtime/base", "runtime/symbolic", "compiler/graph"],
     "compiler/passes": ["runtime/base", "runtime/symbolic", "compiler/graph", "compiler/capture"],
+    "compiler/loop": ["runtime/base", "runtime/symbolic", "compiler/graph"],
     "compiler": ["runtime", "compiler"],
     "backends/cpu": RUNTIME,
     "backends/null": RUNTIME,

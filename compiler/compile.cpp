@@ -13,13 +13,14 @@ namespace {
 using loop::LoopNest;
 using loop::LoopProgram;
 
-// Rows a worker below which a product is split along its columns: a tile of fewer reads all weights for little work.
+// Rows a worker below which a product is split along its columns: a tile of fewer reads all weights for
+// little work.
 constexpr int64_t kFewRows = 16;
 
 bool keeps_rows_whole(const LoopNest& nest) {
   const auto& body = std::get<loop::For>(nest.body.front().node).body;
-  const bool has_gemm =
-      std::ranges::any_of(body, [](const loop::Stmt& s) { return std::holds_alternative<loop::Gemm>(s.node); });
+  const bool has_gemm = std::ranges::any_of(
+      body, [](const loop::Stmt& s) { return std::holds_alternative<loop::Gemm>(s.node); });
   return has_gemm && nest.split_columns() < 0;
 }
 
@@ -62,8 +63,8 @@ class Compilation {
     return loop::lower(out_.graph, options);
   }
 
-  // The form for few rows a worker: products split along n, what follows them in nests of their own. Same class, same
-  // bits.
+  // The form for few rows a worker: products split along n, what follows them in nests of their own. Same
+  // class, same bits.
   Status add_split_form() {
     EDGE_INFER_ASSIGN(LoopProgram split, lower(true));
     // By the rows of the largest product; in one worker's hands whole rows are always better.
@@ -73,7 +74,8 @@ class Compilation {
       const LoopNest& nest = out_.forms.front().nests[static_cast<size_t>(step.nest)];
       if (!keeps_rows_whole(nest)) continue;
       std::map<std::string, SymInt, std::less<>> values;
-      for (size_t s = 0; s < nest.symbols.size(); ++s) values.insert_or_assign(nest.symbols[s].name, step.symbols[s]);
+      for (size_t s = 0; s < nest.symbols.size(); ++s)
+        values.insert_or_assign(nest.symbols[s].name, step.symbols[s]);
       const SymInt extent = nest.work().extent.substitute(values);
       rows = rows == SymInt(0) ? extent : max(rows, extent);
     }

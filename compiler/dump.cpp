@@ -20,7 +20,8 @@ std::string node_list(const Graph& graph, const std::vector<NodeId>& nodes) {
   std::string out;
   for (const NodeId id : nodes) {
     const Node& node = graph.node(id);
-    out += fmt::format("{}%{} = {}", out.empty() ? "" : "; ", graph.value(node.outputs.front()).name, node.op->name);
+    out += fmt::format("{}%{} = {}", out.empty() ? "" : "; ", graph.value(node.outputs.front()).name,
+                       node.op->name);
   }
   return out;
 }
@@ -48,8 +49,8 @@ std::string describe_kernels(const CompiledGraph& compiled) {
       }
       const auto n = static_cast<size_t>(step.nest);
       const KernelPlan* plan = plans[n];
-      out += fmt::format("  {} {:<14}: {}\n", plan == nullptr ? "?" : plan->name.substr(0, 15), form.nests[n].name,
-                         node_list(compiled.graph, step.nodes));
+      out += fmt::format("  {} {:<14}: {}\n", plan == nullptr ? "?" : plan->name.substr(0, 15),
+                         form.nests[n].name, node_list(compiled.graph, step.nodes));
     }
   }
   return out;
@@ -73,7 +74,8 @@ Status write_dump(const CompiledGraph& compiled, KernelCompiler& compiler, const
   if (error) return fail(ErrorCode::kIoError, "\"{}\": {}", dir.native(), error.message());
   EDGE_INFER_RETURN_IF_ERROR(write(dir / "graph.txt", print(compiled.graph)));
   std::string loops;
-  for (const loop::LoopProgram& form : compiled.forms) loops += loop::print_loops(form, compiled.graph) + "\n";
+  for (const loop::LoopProgram& form : compiled.forms)
+    loops += loop::print_loops(form, compiled.graph) + "\n";
   EDGE_INFER_RETURN_IF_ERROR(write(dir / "loops.txt", loops));
   EDGE_INFER_RETURN_IF_ERROR(write(dir / "program.txt", print_program(compiled.program)));
   std::string table = describe_kernels(compiled) + "\n";

@@ -8,9 +8,10 @@
 
 namespace edge_infer {
 
-// Writes graph.txt (after the passes), loops.txt (nests, steps, edges left un-fused with their reasons), program.txt,
-// kernels.txt (kernel -> nest, schedule, key, graph nodes), and NN.c with NN.s beside it for each kernel. Assembly needs
-// `compiler` to work; without it only sources are written. Errors: kIoError naming the file.
+// Writes graph.txt (after the passes), loops.txt (nests, steps, edges left un-fused with their reasons),
+// program.txt, kernels.txt (kernel -> nest, schedule, key, graph nodes), and NN.c with NN.s beside it for
+// each kernel. Assembly needs `compiler` to work; without it only sources are written. Errors: kIoError
+// naming the file.
 Status write_dump(const CompiledGraph& compiled, KernelCompiler& compiler, const std::filesystem::path& dir);
 
 // Which kernel computes which graph nodes: a line a step of the program.

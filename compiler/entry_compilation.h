@@ -8,7 +8,8 @@
 
 namespace edge_infer {
 
-// Without `generator` or `compiler` nothing is compiled and the fallback serves; without `cache` nothing is kept.
+// Without `generator` or `compiler` nothing is compiled and the fallback serves; without `cache` nothing is
+// kept.
 struct EntryCompilation {
   std::shared_ptr<const CodeGenerator> generator;
   std::shared_ptr<KernelCompiler> compiler;

@@ -46,15 +46,16 @@ EntryKey GraphEntryBuilder::entry_key(const CallSettings& settings) {
   }
   key.target = compilation_.generator->target();
   key.features = compilation_.generator->features();
-  key.settings =
-      fmt::format("precision={};deterministic={}", precision_name(settings.precision), settings.deterministic ? 1 : 0);
+  key.settings = fmt::format("precision={};deterministic={}", precision_name(settings.precision),
+                             settings.deterministic ? 1 : 0);
   key.options = fmt::format("program={}", kProgramVersion);
   key.generator = compilation_.generator->version();
   key.compiler = compilation_.compiler->identity();
   return key;
 }
 
-Result<std::shared_ptr<const Entry>> GraphEntryBuilder::cached(const EntryKey& key, std::span<const TensorView> inputs,
+Result<std::shared_ptr<const Entry>> GraphEntryBuilder::cached(const EntryKey& key,
+                                                               std::span<const TensorView> inputs,
                                                                const CallSettings& settings) {
   const std::optional<std::string> text = compilation_.cache->find_entry(key);
   if (!text) return fail(ErrorCode::kNotFound, "no entry is stored");
@@ -82,7 +83,8 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::cached(const EntryKey& k
     if (const auto loaded = device_->load_code(named); !loaded) return std::unexpected(loaded.error());
   auto entry = std::make_shared<Entry>();
   entry->guards = std::move(stored->guards);
-  Result<std::unique_ptr<BoundProgram>> bound = BoundProgram::bind(std::move(stored->program), *device_, *constants_);
+  Result<std::unique_ptr<BoundProgram>> bound =
+      BoundProgram::bind(std::move(stored->program), *device_, *constants_);
   if (!bound) return forget(bound.error());
   entry->program = *std::move(bound);
   return entry;
@@ -112,7 +114,8 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const Te
   return entry;
 }
 
-Result<std::shared_ptr<const Entry>> GraphEntryBuilder::improve(const Entry& entry, const CallSettings& settings) {
+Result<std::shared_ptr<const Entry>> GraphEntryBuilder::improve(const Entry& entry,
+                                                                const CallSettings& settings) {
   const auto is_cancelled = [this] { return cancelled_.load(); };
   const auto make = [&]() -> Result<std::shared_ptr<const Entry>> {
     EDGE_INFER_RETURN_IF_ERROR(compilation_.compiler->available());
@@ -125,27 +128,30 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::improve(const Entry& ent
     EDGE_INFER_ASSIGN(CompiledGraph compiled, compile(graph_, device_->target(), *compilation_.generator,
                                                       *compilation_.compiler, options));
     EDGE_INFER_ASSIGN(const ObtainReport report,
-                      obtain_kernels(compiled.kernels, *device_, *compilation_.compiler, compilation_.cache.get(),
-                                     is_cancelled));
+                      obtain_kernels(compiled.kernels, *device_, *compilation_.compiler,
+                                     compilation_.cache.get(), is_cancelled));
     if (log_topics().fusion) log_info("fusion\n{}{}", describe_kernels(compiled), describe_unfused(compiled));
     if (log_topics().guards) log_info("guards\n{}", entry.guards.print());
     if (log_topics().compile)
-      log_info("{} kernels from the cache, {} compiled in {:.0f} ms of CPU time", report.from_cache, report.compiled,
-               report.compile_seconds * 1e3);
+      log_info("{} kernels from the cache, {} compiled in {:.0f} ms of CPU time", report.from_cache,
+               report.compiled, report.compile_seconds * 1e3);
     if (const std::filesystem::path dir = dump_folder(); !dir.empty())
       if (const Status written = write_dump(compiled, *compilation_.compiler, dir); !written)
         log_warning("no dump: {}", written.error().message);
     auto better = std::make_shared<Entry>();
     better->guards = entry.guards;
-    const std::string text = compilation_.cache != nullptr ? print_entry(better->guards, compiled.program) : "";
-    EDGE_INFER_ASSIGN(better->program, BoundProgram::bind(std::move(compiled.program), *device_, *constants_));
+    const std::string text =
+        compilation_.cache != nullptr ? print_entry(better->guards, compiled.program) : "";
+    EDGE_INFER_ASSIGN(better->program,
+                      BoundProgram::bind(std::move(compiled.program), *device_, *constants_));
     if (compilation_.cache != nullptr) {
       const EntryKey key = entry_key(settings);
       compilation_.cache->put_graph(key.graph_hash, print(graph_));
       compilation_.cache->put_entry(key, text);
-      compilation_.cache->add_event("entry", "entry:" + key.id(),
-                                    fmt::format("{} kernels from the cache, {} compiled in {:.0f} ms of CPU time",
-                                                report.from_cache, report.compiled, report.compile_seconds * 1e3));
+      compilation_.cache->add_event(
+          "entry", "entry:" + key.id(),
+          fmt::format("{} kernels from the cache, {} compiled in {:.0f} ms of CPU time", report.from_cache,
+                      report.compiled, report.compile_seconds * 1e3));
       compilation_.cache->flush();
     }
     return better;

@@ -1,5 +1,5 @@
-// GraphEntryBuilder: the compiler as the runtime sees it. Makes the entries of calls from one captured graph: the
-// compiled one from the cache where it is there, else the fallback, which compilation improves behind.
+// GraphEntryBuilder: the compiler as the runtime sees it. Makes the entries of calls from one captured graph:
+// the compiled one from the cache where it is there, else the fallback, which compilation improves behind.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace edge_infer {
 class GraphEntryBuilder final : public EntryBuilder {
  public:
   // `constants` finds the graph's constants by name and outlives the builder and its entries.
-  GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> device, std::shared_ptr<ConstantSource> constants,
-                    EntryCompilation compilation = {});
+  GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> device,
+                    std::shared_ptr<ConstantSource> constants, EntryCompilation compilation = {});
 
   Result<std::shared_ptr<const Entry>> build(std::span<const TensorView> inputs,
                                              const CallSettings& settings) override;

@@ -14,8 +14,8 @@ constexpr std::chrono::milliseconds kPoll{200};
 
 class Obtaining {
  public:
-  Obtaining(std::span<const KernelPlan> kernels, const Device& device, KernelCompiler& compiler, KernelCache* cache,
-            const std::function<bool()>& is_cancelled)
+  Obtaining(std::span<const KernelPlan> kernels, const Device& device, KernelCompiler& compiler,
+            KernelCache* cache, const std::function<bool()>& is_cancelled)
       : kernels_(kernels), device_(device), compiler_(compiler), cache_(cache), is_cancelled_(is_cancelled) {}
 
   Result<ObtainReport> run() {
@@ -37,7 +37,8 @@ class Obtaining {
     for (const KernelPlan* plan : others) {
       const auto begin = std::chrono::steady_clock::now();
       KernelClaim::Outcome outcome = KernelClaim::Outcome::kTimeout;
-      while (outcome == KernelClaim::Outcome::kTimeout && std::chrono::steady_clock::now() - begin < kPatience) {
+      while (outcome == KernelClaim::Outcome::kTimeout &&
+             std::chrono::steady_clock::now() - begin < kPatience) {
         if (is_cancelled_ && is_cancelled_()) return fail(ErrorCode::kCancelled, "compilation was cancelled");
         outcome = claim.wait(plan->key, kPoll);
       }
@@ -110,8 +111,9 @@ class Obtaining {
 
 }  // namespace
 
-Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const Device& device, KernelCompiler& compiler,
-                                    KernelCache* cache, const std::function<bool()>& is_cancelled) {
+Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const Device& device,
+                                    KernelCompiler& compiler, KernelCache* cache,
+                                    const std::function<bool()>& is_cancelled) {
   return Obtaining(kernels, device, compiler, cache, is_cancelled).run();
 }
 

@@ -1,5 +1,5 @@
-// Machine code for the kernels of a compiled graph: from the cache, from another process that is compiling them, or from
-// the compiler.
+// Machine code for the kernels of a compiled graph: from the cache, from another process that is compiling
+// them, or from the compiler.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,11 @@ struct ObtainReport {
   double compile_seconds = 0;  // CPU time of the compiler
 };
 
-// Loads all of `kernels` into `device`; what was compiled goes into the cache once it is loaded. `kernels` of the
-// cache are keyed by content, so what another process makes meanwhile is as good. `cache` may be null. Errors: what
-// the compiler reports for the first kernel that failed, kCancelled.
-Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const Device& device, KernelCompiler& compiler,
-                                    KernelCache* cache, const std::function<bool()>& is_cancelled);
+// Loads all of `kernels` into `device`; what was compiled goes into the cache once it is loaded. `kernels` of
+// the cache are keyed by content, so what another process makes meanwhile is as good. `cache` may be null.
+// Errors: what the compiler reports for the first kernel that failed, kCancelled.
+Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const Device& device,
+                                    KernelCompiler& compiler, KernelCache* cache,
+                                    const std::function<bool()>& is_cancelled);
 
 }  // namespace edge_infer

@@ -44,8 +44,8 @@ class Embedder {
   virtual ~Embedder() = default;
 
   // open() answers at once and compiles behind: the first vectors of a machine's first run may come from the
-  // prebuilt kernels, which round differently. prepare() waits until the compiled kernels serve. Errors: why they
-  // do not; the prebuilt ones go on serving.
+  // prebuilt kernels, which round differently. prepare() waits until the compiled kernels serve. Errors: why
+  // they do not; the prebuilt ones go on serving.
   virtual Status prepare() const { return {}; }
   // Lets a running compilation finish, at most for `limit`, so that the next process finds its kernels.
   virtual void settle(std::chrono::milliseconds limit) const { static_cast<void>(limit); }

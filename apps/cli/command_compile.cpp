@@ -24,8 +24,8 @@ struct CompileArguments {
 Status dump(const ModelEmbedder& embedder, const std::string& dir) {
   EDGE_INFER_ASSIGN(const Graph graph, embedder.graph());
   EDGE_INFER_ASSIGN(const TargetCompiler target, open_compiler(embedder.device().target().name));
-  EDGE_INFER_ASSIGN(const CompiledGraph compiled, compile(graph, embedder.device().target(), *target.generator,
-                                                          *target.compiler, {}));
+  EDGE_INFER_ASSIGN(const CompiledGraph compiled,
+                    compile(graph, embedder.device().target(), *target.generator, *target.compiler, {}));
   return write_dump(compiled, *target.compiler, dir);
 }
 
@@ -53,7 +53,8 @@ void add_compile_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("compile", "compile a model's kernels for this machine");
   auto a = std::make_shared<CompileArguments>();
   add_model_options(*command, a->model, true);
-  command->add_option("--mode", a->mode, "default | max-autotune")->check(CLI::IsMember({"default", "max-autotune"}));
+  command->add_option("--mode", a->mode, "default | max-autotune")
+      ->check(CLI::IsMember({"default", "max-autotune"}));
   command->add_option("--dump", a->dump, "write graph, loops, sources and assembly into this folder");
   command->callback([a, &exit_code] {
     if (const Status status = compile_model(*a); !status) exit_code = report_error(status.error());

@@ -113,7 +113,9 @@ int run_program(int argc, char** argv) {
   CLI::App app{"Runs passes over the text of a graph, prints it, and runs it on tensors."};
   app.add_option("FILE", options.file, "text of a graph; - is standard input")->required();
   auto* passes = app.add_option("--passes", options.passes, "passes to run, in this order")->delimiter(',');
-  app.add_flag("--pipeline", options.pipeline, "run the default pipeline (of the compiler for loops, source, program, compiled)")->excludes(passes);
+  app.add_flag("--pipeline", options.pipeline,
+               "run the default pipeline (of the compiler for loops, source, program, compiled)")
+      ->excludes(passes);
   app.add_option("--skip", options.skip, "passes to leave out")->delimiter(',');
   app.add_flag("--trace", options.trace, "print the graph after each pass that changed it, and times");
   app.add_option("--target", options.target, "cpu.portable, cpu.avx2 or cpu.avx512");

@@ -55,13 +55,15 @@ Result<std::string> compiled_text(const Graph& graph, std::string_view target, s
   return text;
 }
 
-Result<std::vector<HostTensor>> loops_run(const Graph& graph, std::string_view target, const TensorMap& tensors) {
+Result<std::vector<HostTensor>> loops_run(const Graph& graph, std::string_view target,
+                                          const TensorMap& tensors) {
   EDGE_INFER_ASSIGN(const Compiled c, compile_for(graph, target));
   EDGE_INFER_ASSIGN(const std::vector<HostTensor> inputs, graph_inputs(c.graph.graph, tensors));
   return loop::evaluate(c.graph.forms.front(), c.graph.graph, inputs, tensors);
 }
 
-Result<std::vector<HostTensor>> compiled_run(const Graph& graph, std::string_view target, const TensorMap& tensors) {
+Result<std::vector<HostTensor>> compiled_run(const Graph& graph, std::string_view target,
+                                             const TensorMap& tensors) {
   EDGE_INFER_ASSIGN(const std::shared_ptr<const Device> device, open_device(target.empty() ? "cpu" : target));
   EDGE_INFER_ASSIGN(Compiled c, compile_for(graph, device->target().name));
   EDGE_INFER_ASSIGN(const std::vector<HostTensor> inputs, graph_inputs(c.graph.graph, tensors));

@@ -9,14 +9,18 @@
 
 namespace edge_infer {
 
-// What to print of the compiled graph: "loops" (nests, steps, un-fused edges), "source" (every distinct kernel), "program".
-// The graph is lowered as it is; passes are the caller's. The machine need not have the target.
+// What to print of the compiled graph: "loops" (nests, steps, un-fused edges), "source" (every distinct
+// kernel), "program". The graph is lowered as it is; passes are the caller's. The machine need not have the
+// target.
 Result<std::string> compiled_text(const Graph& graph, std::string_view target, std::string_view what);
 
 // Evaluates the loop nests in double.
-Result<std::vector<HostTensor>> loops_run(const Graph& graph, std::string_view target, const TensorMap& tensors);
+Result<std::vector<HostTensor>> loops_run(const Graph& graph, std::string_view target,
+                                          const TensorMap& tensors);
 
-// Compiles with edge-infer-cc and runs on this machine. Errors: kUnsupported when the machine lacks the target.
-Result<std::vector<HostTensor>> compiled_run(const Graph& graph, std::string_view target, const TensorMap& tensors);
+// Compiles with edge-infer-cc and runs on this machine. Errors: kUnsupported when the machine lacks the
+// target.
+Result<std::vector<HostTensor>> compiled_run(const Graph& graph, std::string_view target,
+                                             const TensorMap& tensors);
 
 }  // namespace edge_infer

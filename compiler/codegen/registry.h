@@ -1,5 +1,5 @@
-// The explicit list of back ends' compile-time halves. Declared here, defined in backends/compilers.cpp, so that nothing
-// above names one.
+// The explicit list of back ends' compile-time halves. Declared here, defined in backends/compilers.cpp, so
+// that nothing above names one.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ struct TargetCompiler {
   std::shared_ptr<KernelCompiler> compiler;
 };
 
-// For a target by name ("cpu.avx512"), which this machine need not have. Errors: kUnsupported when no back end of this
-// build generates code for it.
+// For a target by name ("cpu.avx512"), which this machine need not have. Errors: kUnsupported when no back
+// end of this build generates code for it.
 Result<TargetCompiler> open_compiler(std::string_view target);
 
 }  // namespace edge_infer

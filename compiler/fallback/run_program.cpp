@@ -30,11 +30,12 @@ class TensorConstants final : public ConstantSource {
         }
         if (tensor.dtype != c.dtype || sizes != c.sizes)
           return fail(ErrorCode::kInvalidArgument, "constant ${} is {}{}, expected {}{}", name,
-                      dtype_name(tensor.dtype), print_sizes(tensor.sizes), dtype_name(c.dtype), print_sizes(c.sizes));
+                      dtype_name(tensor.dtype), print_sizes(tensor.sizes), dtype_name(c.dtype),
+                      print_sizes(c.sizes));
       }
       if (c.sources.size() > 1 && rows != c.sizes[0])
-        return fail(ErrorCode::kInvalidArgument, "{} constants have {} rows together, expected {}", c.sources.size(),
-                    rows, c.sizes[0]);
+        return fail(ErrorCode::kInvalidArgument, "{} constants have {} rows together, expected {}",
+                    c.sources.size(), rows, c.sizes[0]);
     }
     return {};
   }
@@ -45,7 +46,8 @@ class TensorConstants final : public ConstantSource {
     size_t raw_bytes = 0;
     for (const std::string& name : c.sources) {
       const HostTensor& tensor = tensors_.find(name)->second;
-      rows.push_back({reinterpret_cast<const float*>(tensor.bytes.data()), tensor.sizes.empty() ? 1 : tensor.sizes[0]});
+      rows.push_back(
+          {reinterpret_cast<const float*>(tensor.bytes.data()), tensor.sizes.empty() ? 1 : tensor.sizes[0]});
       raw_bytes += tensor.bytes.size();
     }
     if (c.format == "raw") {

@@ -10,9 +10,9 @@
 
 namespace edge_infer {
 
-// The outputs of `program`, which computes `graph`, in order. `inputs` are in the graph's order, `constants` are bound
-// by name; packed formats are packed for the occasion. At most `max_workers` workers. Errors: kNotFound,
-// kInvalidArgument (tensors, sizes, indices), as BoundProgram.
+// The outputs of `program`, which computes `graph`, in order. `inputs` are in the graph's order, `constants`
+// are bound by name; packed formats are packed for the occasion. At most `max_workers` workers. Errors:
+// kNotFound, kInvalidArgument (tensors, sizes, indices), as BoundProgram.
 Result<std::vector<HostTensor>> run_program(const Graph& graph, Program program, const Device& device,
                                             std::span<const HostTensor> inputs, const TensorMap& constants,
                                             int max_workers);

@@ -30,7 +30,8 @@ Result<int64_t> evaluate(const SymInt& size, const std::map<std::string, int64_t
 
 }  // namespace
 
-Result<std::vector<double>> measure_candidates(const loop::LoopNest& nest, std::span<const LoadedKernel> candidates,
+Result<std::vector<double>> measure_candidates(const loop::LoopNest& nest,
+                                               std::span<const LoadedKernel> candidates,
                                                std::span<const int64_t> symbols, size_t packed_bytes,
                                                const MeasureOptions& options) {
   std::map<std::string, int64_t, std::less<>> values;
@@ -46,7 +47,8 @@ Result<std::vector<double>> measure_candidates(const loop::LoopNest& nest, std::
     if (buffer.access == loop::Access::kPacked) bytes = packed_bytes;
     memory.emplace_back(bytes + 64);
     std::memset(memory.back().bytes().data(), 0, memory.back().bytes().size());
-    if (buffer.dtype == DType::kF32 && buffer.access != loop::Access::kIndex) fill_floats(memory.back().bytes());
+    if (buffer.dtype == DType::kF32 && buffer.access != loop::Access::kIndex)
+      fill_floats(memory.back().bytes());
     buffers.push_back(memory.back().bytes().data());
   }
   size_t scratch_bytes = 64;

@@ -22,7 +22,8 @@ std::vector<int64_t> symbol_values(const loop::LoopNest& nest) {
   return values;
 }
 
-Result<size_t> packed_weight_bytes(const loop::LoopNest& nest, const Device& device, const std::string& format) {
+Result<size_t> packed_weight_bytes(const loop::LoopNest& nest, const Device& device,
+                                   const std::string& format) {
   for (const loop::Buffer& b : nest.buffers) {
     if (b.access != loop::Access::kPacked) continue;
     return device.packed_bytes(format, b.sizes[0].constant().value_or(0), b.sizes[1].constant().value_or(0));
@@ -51,10 +52,14 @@ Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<con
   MeasureOptions options;
   options.is_cancelled = is_cancelled;
   const std::vector<int64_t> symbols = symbol_values(nest);
-  EDGE_INFER_ASSIGN(const std::vector<double> best, measure_candidates(nest, kernels, symbols, packed, options));
+  EDGE_INFER_ASSIGN(const std::vector<double> best,
+                    measure_candidates(nest, kernels, symbols, packed, options));
   std::vector<TuningRow> rows;
   for (size_t i = 0; i < candidates.size(); ++i)
-    rows.push_back({content_digest(loop::print_identity(nest)), c.generator->target(), machine_identity(), candidates[i],
+    rows.push_back({content_digest(loop::print_identity(nest)),
+                    c.generator->target(),
+                    machine_identity(),
+                    candidates[i],
                     {static_cast<int64_t>(best[i])}});
   return rows;
 }
@@ -82,7 +87,8 @@ Schedule tuned_schedule(const loop::LoopNest& nest, const Device& device, const 
   if (candidates.size() < 2) return {};
   const std::string hash = content_digest(loop::print_identity(nest));
   if (compilation.cache != nullptr) {
-    const auto rows = compilation.cache->find_tuning(hash, compilation.generator->target(), machine_identity());
+    const auto rows =
+        compilation.cache->find_tuning(hash, compilation.generator->target(), machine_identity());
     if (auto schedule = chosen(candidates, rows)) return *schedule;
   }
   const auto rows = measure(nest, candidates, device, compilation, is_cancelled);

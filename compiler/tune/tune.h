@@ -9,13 +9,14 @@
 
 namespace edge_infer {
 
-// The measured choice among the generator's candidates (at most 8, one accumulation class), from the cache where it has
-// been measured on this machine before. The default where there is one candidate, where measuring fails, or after
-// cancellation. Symbols stand at their hints, at least 64 rows.
+// The measured choice among the generator's candidates (at most 8, one accumulation class), from the cache
+// where it has been measured on this machine before. The default where there is one candidate, where
+// measuring fails, or after cancellation. Symbols stand at their hints, at least 64 rows.
 Schedule tuned_schedule(const loop::LoopNest& nest, const Device& device, const EntryCompilation& compilation,
                         const std::function<bool()>& is_cancelled);
 
-// What identifies this machine in tuning rows: CPU model, features, kind of virtualization as far as it is known.
+// What identifies this machine in tuning rows: CPU model, features, kind of virtualization as far as it is
+// known.
 std::string machine_identity();
 
 }  // namespace edge_infer

@@ -21,6 +21,8 @@ ALLOWED = {
     "compiler/passes": ["runtime/base", "runtime/symbolic", "compiler/graph", "compiler/capture"],
     "compiler": ["runtime", "compiler"],
     "backends/cpu": RUNTIME,
+    "backends/cpu/cc": ["runtime/base", "runtime/program"],
+    "backends/cpu/codegen": ["runtime", "compiler", "backends/cpu"],
     "backends/null": RUNTIME,
     "backends": ["runtime", "backends/cpu", "backends/null"],
     "models/files": ["runtime/base"],

@@ -14,7 +14,7 @@ ctest --test-dir build/release --output-on-failure -L retrieval
 scripts/fmt.sh --check
 # Sanitizers where parsing, ownership and threads are; kernels are checked by their own fenced-memory tests.
 asan=(test_base test_symbolic test_runtime test_graph test_models_files test_tokenizers test_documents test_index
-  test_server test_pull)
+  test_server test_pull test_kernel_compiler)
 scripts/build.sh asan --target "${asan[@]}"
 ctest --test-dir build/asan --output-on-failure -j 2 -R "^($(IFS='|'; echo "${asan[*]}"))$"
 tsan=(test_runtime test_index test_server)

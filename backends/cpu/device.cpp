@@ -41,9 +41,21 @@ CpuDevice::CpuDevice(Isa isa) : isa_(isa) {
 }
 
 Result<LoadedKernel> CpuDevice::load_kernel(std::string_view name) const {
+  if (name.starts_with("kernel:")) {
+    if (const std::optional<LoadedKernel> compiled = code_.find(name)) return *compiled;
+    return fail(ErrorCode::kNotFound, "{} has no code loaded as \"{}\"", target_.name, name);
+  }
   const PrebuiltKernel* kernel = find_prebuilt(isa_, name);
   if (kernel == nullptr) return fail(ErrorCode::kNotFound, "{} has no kernel \"{}\"", target_.name, name);
   return LoadedKernel{kernel->function, kernel->scratch_bytes};
+}
+
+Result<std::vector<LoadedKernel>> CpuDevice::load_code(std::span<const NamedBlob> blobs) const {
+  for (const NamedBlob& named : blobs)
+    if (!named.name.starts_with("kernel:"))
+      return fail(ErrorCode::kInvalidArgument, "compiled code named \"{}\", expected \"kernel:<id>\"",
+                  named.name);
+  return code_.load(blobs);
 }
 
 Result<size_t> CpuDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {

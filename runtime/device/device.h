@@ -8,9 +8,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/program/kernel_abi.h"
+#include "runtime/program/kernel_blob.h"
 
 namespace edge_infer {
 
@@ -29,12 +31,25 @@ struct LoadedKernel {
   size_t scratch_bytes = 0;  // per worker
 };
 
+struct NamedBlob {
+  std::string_view name;  // KernelRef::name, "kernel:<id>"
+  const KernelBlob* blob;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
   virtual const Target& target() const = 0;
+  // A prebuilt kernel, or compiled code that load_code() has seen.
   // Errors: kNotFound when the backend has no such kernel (the name is given).
   virtual Result<LoadedKernel> load_kernel(std::string_view name) const = 0;
+  // Makes compiled code executable, all of it or none; it stays while the device lives. Code under a name
+  // that is loaded already is not loaded twice. The caller answers for the blobs: they come from a compiler
+  // or an authenticated cache, for an instruction set that this machine has. Any thread, at any time.
+  // Errors: kUnsupported when the backend or the system runs no compiled code, kInvalidArgument for other
+  // code under a known name, kCorruption, kResourceExhausted.
+  virtual Result<std::vector<LoadedKernel>> load_code(std::span<const NamedBlob> blobs) const;
+  Result<LoadedKernel> load_code(std::string_view name, const KernelBlob& blob) const;
   // Size of an [n, k] f32 weight in `format`. Errors: kUnsupported for an unknown format.
   virtual Result<size_t> packed_bytes(std::string_view format, int64_t n, int64_t k) const = 0;
   // Packs rows [n, k] (row-major, one pointer a source tensor with its row count) into `out`.

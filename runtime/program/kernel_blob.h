@@ -19,6 +19,7 @@ struct KernelBlob {
 
   static constexpr size_t kAlignment = 64;
   static constexpr size_t kMaxBytes = size_t{4} << 20;
+  static constexpr uint64_t kMaxScratchBytes = uint64_t{1} << 32;
 
   // Little-endian: "EIBLOB01", entry u64, scratch u64, image bytes u64, image.
   std::vector<std::byte> serialize() const;

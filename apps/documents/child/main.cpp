@@ -13,9 +13,9 @@
 #include <new>
 #include <string_view>
 
-#include "apps/documents/child/sandbox.h"
 #include "apps/documents/protocol.h"
 #include "apps/documents/readers/readers.h"
+#include "runtime/base/sandbox.h"
 
 namespace edge_infer {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/documents/child/sandbox.h"
+#include "runtime/base/sandbox.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "apps/documents/child/sandbox.h"
+#include "runtime/base/sandbox.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,4 +1,4 @@
-// What the reader process gives up before it looks at a document.
+// What a helper process gives up before it looks at what it was given: documents, kernel sources.
 #pragma once
 
 #include <cstdint>

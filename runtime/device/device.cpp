@@ -1,0 +1,15 @@
+#include "runtime/device/device.h"
+
+namespace edge_infer {
+
+Result<std::vector<LoadedKernel>> Device::load_code(std::span<const NamedBlob>) const {
+  return fail(ErrorCode::kUnsupported, "{} runs no compiled kernels", target().name);
+}
+
+Result<LoadedKernel> Device::load_code(std::string_view name, const KernelBlob& blob) const {
+  const NamedBlob named{name, &blob};
+  EDGE_INFER_ASSIGN(const std::vector<LoadedKernel> loaded, load_code({&named, 1}));
+  return loaded.front();
+}
+
+}  // namespace edge_infer

@@ -1,0 +1,84 @@
+#include "backends/cpu/templates/gemm_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace edge_infer {
+namespace {
+
+// gemm.c's GEMM_SWEEP_FLOATS, and the floats of one tile's sums.
+constexpr int64_t kSweepFloats = int64_t{1} << 18;
+constexpr int64_t sums_floats(const GemmProblem& problem) {
+  return problem.panel == 32 ? 24 * 16 : problem.fused_multiply_add ? 12 * 8 : 12 * 4;
+}
+
+std::vector<std::pair<int, int>> tiles(const GemmProblem& problem) {
+  if (problem.panel == 32) return {{12, 32}, {6, 64}, {8, 32}};
+  if (problem.fused_multiply_add) return {{6, 16}};
+  return {{3, 16}};
+}
+
+bool has_tile(const GemmProblem& problem, int rows, int columns) {
+  const auto list = tiles(problem);
+  return std::ranges::find(list, std::pair(rows, columns)) != list.end();
+}
+
+bool read_number(std::string_view& text, std::string_view before, int& number) {
+  if (!text.starts_with(before)) return false;
+  text.remove_prefix(before.size());
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+}  // namespace
+
+std::string GemmSchedule::text() const {
+  return fmt::format("tile={}x{};kb={};rb={}", tile_rows, tile_columns, k_block, row_block);
+}
+
+int64_t GemmSchedule::scratch_bytes(const GemmProblem& problem) const {
+  const int64_t parts = k_block == 0 ? 1 : std::max<int64_t>(1, kSweepFloats / problem.k / tile_rows);
+  return parts * sums_floats(problem) * static_cast<int64_t>(sizeof(float));
+}
+
+std::string GemmSchedule::defines(const GemmProblem& problem) const {
+  return fmt::format(
+      "#define GEMM_TILE_M {}\n#define GEMM_TILE_N {}\n#define GEMM_K_BLOCK {}\n#define GEMM_ROW_BLOCK {}\n"
+      "#define GEMM_SCRATCH_BYTES {}\n",
+      tile_rows, tile_columns, k_block, row_block, scratch_bytes(problem));
+}
+
+std::vector<GemmSchedule> gemm_schedules(const GemmProblem& problem) {
+  std::vector<GemmSchedule> list;
+  const std::vector<int> row_blocks = problem.whole_rows ? std::vector<int>{96, 48} : std::vector<int>{96};
+  for (const auto& [rows, columns] : tiles(problem))
+    for (const int row_block : row_blocks) list.push_back({rows, columns, 0, row_block});
+  const auto [rows, columns] = tiles(problem).front();
+  for (const int k_block : {256, 768})
+    if (problem.k >= 2 * k_block) list.push_back({rows, columns, k_block, row_blocks.front()});
+  if (list.size() > 8) list.resize(8);
+  return list;
+}
+
+Result<GemmSchedule> parse_gemm_schedule(std::string_view text, const GemmProblem& problem) {
+  if (text.empty()) return gemm_schedules(problem).front();
+  GemmSchedule s;
+  std::string_view rest = text;
+  if (!read_number(rest, "tile=", s.tile_rows) || !read_number(rest, "x", s.tile_columns) ||
+      !read_number(rest, ";kb=", s.k_block) || !read_number(rest, ";rb=", s.row_block) || !rest.empty())
+    return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\", expected tile=RxC;kb=N;rb=N", text);
+  if (!has_tile(problem, s.tile_rows, s.tile_columns))
+    return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\": no tile {}x{} for panels of {} columns",
+                text, s.tile_rows, s.tile_columns, problem.panel);
+  if (s.row_block < 1 || s.row_block > 1024)
+    return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\": row block of {} rows, expected 1 to 1024",
+                text, s.row_block);
+  return s;
+}
+
+}  // namespace edge_infer

@@ -154,7 +154,7 @@ bool widens(DType from, DType to) {
 
 }  // namespace
 
-ExprId ExprBuilder::add(Expr expr) {
+ExprId ExprBuilder::node(Expr expr) {
   for (; indexed_ < nest_.exprs.size(); ++indexed_)
     known_.emplace(hash_of(nest_.exprs[indexed_]), static_cast<ExprId>(indexed_));
   const size_t hash = hash_of(expr);
@@ -167,13 +167,13 @@ ExprId ExprBuilder::add(Expr expr) {
 ExprId ExprBuilder::number(double value, DType dtype) {
   assert(is_floating(dtype));
   // One NaN, so that equal constants are one node.
-  return add(
+  return node(
       {.dtype = dtype, .number = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value});
 }
 
 ExprId ExprBuilder::integer(int64_t value, DType dtype) {
   assert(!is_floating(dtype));
-  return add({.dtype = dtype, .integer = wrap_to(dtype, value)});
+  return node({.dtype = dtype, .integer = wrap_to(dtype, value)});
 }
 
 ExprId ExprBuilder::size(SymInt value, DType dtype) {
@@ -183,12 +183,12 @@ ExprId ExprBuilder::size(SymInt value, DType dtype) {
     if (std::fabs(number_value) <= kExactIntegers && representable(dtype, number_value))
       return number(number_value, dtype);
   }
-  return add({.kind = Expr::Kind::kSize, .dtype = dtype, .index = std::move(value)});
+  return node({.kind = Expr::Kind::kSize, .dtype = dtype, .index = std::move(value)});
 }
 
 ExprId ExprBuilder::value(int32_t id) {
   assert(id >= 0 && static_cast<size_t>(id) < nest_.values.size());
-  return add({.kind = Expr::Kind::kValue, .dtype = nest_.values[static_cast<size_t>(id)].dtype, .id = id});
+  return node({.kind = Expr::Kind::kValue, .dtype = nest_.values[static_cast<size_t>(id)].dtype, .id = id});
 }
 
 ExprId ExprBuilder::load(int32_t buffer, SymInt index, ExprId predicate, ExprId other) {
@@ -203,19 +203,19 @@ ExprId ExprBuilder::load(int32_t buffer, SymInt index, ExprId predicate, ExprId 
       predicate = other = kNoExpr;
     }
   }
-  return add({.kind = Expr::Kind::kLoad,
-              .dtype = type,
-              .operands = {predicate, other, kNoExpr},
-              .id = buffer,
-              .index = std::move(index)});
+  return node({.kind = Expr::Kind::kLoad,
+               .dtype = type,
+               .operands = {predicate, other, kNoExpr},
+               .id = buffer,
+               .index = std::move(index)});
 }
 
 ExprId ExprBuilder::local(int32_t id, SymInt index) {
   assert(id >= 0 && static_cast<size_t>(id) < nest_.locals.size());
-  return add({.kind = Expr::Kind::kLocal,
-              .dtype = nest_.locals[static_cast<size_t>(id)].dtype,
-              .id = id,
-              .index = std::move(index)});
+  return node({.kind = Expr::Kind::kLocal,
+               .dtype = nest_.locals[static_cast<size_t>(id)].dtype,
+               .id = id,
+               .index = std::move(index)});
 }
 
 ExprId ExprBuilder::unary(ScalarOp op, ExprId a) {
@@ -227,10 +227,10 @@ ExprId ExprBuilder::unary(ScalarOp op, ExprId a) {
     if (op == ScalarOp::kIsNan) return integer(std::isnan(x.number) ? 1 : 0, DType::kBool);
     if (const auto r = exact_unary(op, type, x.number)) return number(*r, type);
   }
-  return add({.kind = Expr::Kind::kUnary,
-              .dtype = op_result(op, type),
-              .op = op,
-              .operands = {a, kNoExpr, kNoExpr}});
+  return node({.kind = Expr::Kind::kUnary,
+               .dtype = op_result(op, type),
+               .op = op,
+               .operands = {a, kNoExpr, kNoExpr}});
 }
 
 ExprId ExprBuilder::binary(ScalarOp op, ExprId a, ExprId b) {
@@ -274,10 +274,10 @@ ExprId ExprBuilder::binary(ScalarOp op, ExprId a, ExprId b) {
     default:
       break;
   }
-  return add({.kind = is_compare(op) ? Expr::Kind::kCompare : Expr::Kind::kBinary,
-              .dtype = op_result(op, type),
-              .op = op,
-              .operands = {a, b, kNoExpr}});
+  return node({.kind = is_compare(op) ? Expr::Kind::kCompare : Expr::Kind::kBinary,
+               .dtype = op_result(op, type),
+               .op = op,
+               .operands = {a, b, kNoExpr}});
 }
 
 ExprId ExprBuilder::select(ExprId condition, ExprId a, ExprId b) {
@@ -285,7 +285,7 @@ ExprId ExprBuilder::select(ExprId condition, ExprId a, ExprId b) {
   const Expr& c = nest_.expr(condition);
   if (a == b) return a;
   if (is_constant(c)) return c.integer != 0 ? a : b;
-  return add({.kind = Expr::Kind::kSelect, .dtype = dtype(a), .operands = {condition, a, b}});
+  return node({.kind = Expr::Kind::kSelect, .dtype = dtype(a), .operands = {condition, a, b}});
 }
 
 ExprId ExprBuilder::cast(ExprId a, DType to) {
@@ -306,7 +306,7 @@ ExprId ExprBuilder::cast(ExprId a, DType to) {
     const ExprId inner = x.operands[0];
     if (dtype(inner) == to && widens(to, x.dtype)) return inner;
   }
-  return add({.kind = Expr::Kind::kCast, .dtype = to, .operands = {a, kNoExpr, kNoExpr}});
+  return node({.kind = Expr::Kind::kCast, .dtype = to, .operands = {a, kNoExpr, kNoExpr}});
 }
 
 }  // namespace edge_infer::loop

@@ -210,10 +210,11 @@ class ExprBuilder {
   ExprId binary(ScalarOp op, ExprId a, ExprId b);  // also compares
   ExprId select(ExprId condition, ExprId a, ExprId b);
   ExprId cast(ExprId a, DType dtype);
+  // `expr` as it is, shared but neither folded nor checked (the parser's way in).
+  ExprId node(Expr expr);
   DType dtype(ExprId e) const { return nest_.expr(e).dtype; }
 
  private:
-  ExprId add(Expr expr);
   LoopNest& nest_;
   std::unordered_multimap<size_t, ExprId> known_;  // by hash
   size_t indexed_ = 0;                             // nodes of the nest that known_ holds

@@ -8,6 +8,11 @@
 namespace edge_infer::loop {
 namespace {
 
+// Bounds::mod would hide it.
+SymInt remainder_of(const SymInt& a, const SymInt& b) {
+  return mod(a, b);
+}
+
 SymInt term_of(SymTerm term) {
   return from_polynomial({0, {std::move(term)}});
 }
@@ -124,10 +129,10 @@ SymInt Bounds::div(const SymInt& a, const SymInt& b) const {
 
 SymInt Bounds::mod(const SymInt& a, const SymInt& b) const {
   const auto constant = b.constant();
-  if (constant && *constant <= 0) return edge_infer::mod(a, b);
+  if (constant && *constant <= 0) return remainder_of(a, b);
   const Division d = divide_terms(a, b);
   if (is_nonnegative(d.rest) && is_below(d.rest, b)) return d.rest;
-  return edge_infer::mod(d.rest, b);
+  return remainder_of(d.rest, b);
 }
 
 SymInt product(std::span<const SymInt> sizes) {
@@ -181,7 +186,7 @@ Index reshape(std::span<const SymInt> index, std::span<const SymInt> from, std::
       bool take_a = more_a;
       if (more_a && more_b) {
         // Grow the side that is behind; one that is divided by the other is ahead.
-        take_a = ca && cb ? *ca < *cb : ca && !cb ? true : !ca && cb ? false : edge_infer::mod(b, a) == SymInt(0);
+        take_a = ca && cb ? *ca < *cb : ca && !cb ? true : !ca && cb ? false : remainder_of(b, a) == SymInt(0);
       }
       if (take_a) {
         a = a * from[i_end++];

@@ -164,8 +164,7 @@ class ProgramWriter {
     return count > kMostNames ? fmt::format("{}_and_{}", name, count - kMostNames) : name;
   }
   int32_t add_nest(LoopNest nest, const std::vector<NodeId>& nodes) {
-    nest.name = "";
-    std::string text = print(nest);
+    std::string text = print_identity(nest);
     for (size_t i = 0; i < texts_.size(); ++i)
       if (texts_[i] == text) return static_cast<int32_t>(i);
     std::string name = name_of(nodes);

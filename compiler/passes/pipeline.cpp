@@ -19,6 +19,8 @@ constexpr std::array kPasses = {
              "merging leaves unused nodes"},
     PassInfo{"eliminate_dead_nodes", eliminate_dead_nodes, kCanonical, kCanonical, true,
              "after all that strand nodes"},
+    PassInfo{"merge_parallel_linears", merge_parallel_linears, kCanonical, kCanonical, false,
+             "equal operands are one value by now, and dead readers gone"},
     PassInfo{"decompose", decompose, kCanonical, kPrimitive, false, "last, so that all above see whole ops"},
 };
 

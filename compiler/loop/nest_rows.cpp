@@ -1,0 +1,172 @@
+// Which rows a nest runs over, and what follows for its members: columns, stages, costs.
+#include <algorithm>
+
+#include "compiler/graph/op_table.h"
+#include "compiler/loop/nest_emitter.h"
+#include "compiler/loop/pointwise.h"
+
+namespace edge_infer::loop {
+namespace {
+
+int64_t at_hints(const SymInt& e, const std::vector<Symbol>& symbols) {
+  std::map<std::string, int64_t, std::less<>> values;
+  for (const Symbol& s : symbols) values[s.name] = s.hint;
+  return e.evaluate(values).value_or(INT64_MAX);
+}
+
+}  // namespace
+
+// Rows that a node cannot do without: a gemm's, and those of a reduction over the last dimensions.
+std::optional<SymInt> NestEmitter::fixed_rows(NodeId id) const {
+  const Node& n = node(id);
+  const Sizes& out = type(n.outputs[0]).sizes;
+  switch (g_.kind(id)) {
+    case NodeKind::kGemm:
+      return product(std::span(out).first(out.size() - 1));
+    case NodeKind::kPool:
+      return out[0];
+    case NodeKind::kReduce: {
+      const Sizes& in = type(n.inputs[0]).sizes;
+      const std::vector<size_t> reduced = g_.reduced(n);
+      size_t first = in.size();
+      SymInt kept = 1;
+      for (size_t d = in.size(); d-- > 0;) {
+        const bool is_reduced = std::binary_search(reduced.begin(), reduced.end(), d);
+        if (!is_reduced && in[d].constant() != 1) break;
+        first = d;
+      }
+      for (const size_t d : reduced)
+        if (d < first && in[d].constant() != 1) return std::nullopt;
+      for (size_t d = 0; d < first; ++d) kept = kept * in[d];
+      return kept;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Refusal> NestEmitter::choose_rows() {
+  std::optional<SymInt> fixed;
+  int gemms = 0;
+  for (const NodeId id : nodes_) {
+    if (g_.kind(id) == NodeKind::kGemm) {
+      gemm_ = id;
+      if (++gemms > 1) return "slot refused: one gemm a nest";
+    }
+    const auto rows = fixed_rows(id);
+    if (!rows) continue;
+    if (fixed && !(*fixed == *rows)) return "different map";
+    fixed = rows;
+  }
+  const auto fits = [&](const SymInt& rows) {
+    rows_ = rows;
+    return std::all_of(stored_.begin(), stored_.end(), [&](ValueId v) { return columns_of(v).has_value(); });
+  };
+  if (fixed) return fits(*fixed) ? std::nullopt : std::optional<Refusal>("different map");
+  // The rows of the largest value first: all of its dimensions but the last.
+  std::vector<ValueId> by_size = stored_;
+  const auto elements = [&](ValueId v) { return at_hints(type(v).elements(), g_.graph.symbols()); };
+  std::stable_sort(by_size.begin(), by_size.end(), [&](ValueId a, ValueId b) { return elements(a) > elements(b); });
+  const auto rows_of = [&](ValueId v) {
+    const Sizes& sizes = type(v).sizes;
+    size_t last = sizes.size();
+    while (last > 0 && sizes[last - 1].constant() == 1) --last;
+    return product(std::span(sizes).first(last > 0 ? last - 1 : 0));
+  };
+  for (const ValueId v : by_size) {
+    const SymInt rows = rows_of(v);
+    if (!fits(rows)) continue;
+    // One row of several lengths would leave nothing to split.
+    const bool equal = std::all_of(stored_.begin(), stored_.end(), [&](ValueId other) {
+      return type(other).elements() == type(stored_[0]).elements();
+    });
+    if (rows.constant() == 1 && !equal) return "different map";
+    return std::nullopt;
+  }
+  return "different map";
+}
+
+std::optional<SymInt> NestEmitter::columns_of(ValueId v) {
+  const Sizes& sizes = type(v).sizes;
+  SymInt prefix = 1;
+  for (size_t d = 0; d <= sizes.size(); ++d) {
+    if (prefix == rows_) return product(std::span(sizes).subspan(d));
+    if (d < sizes.size()) prefix = prefix * sizes[d];
+  }
+  const SymInt elements = type(v).elements(), columns = floordiv(elements, rows_);
+  if (columns * rows_ == elements) return columns;
+  return std::nullopt;
+}
+
+NestEmitter::Place NestEmitter::locate(ValueId v, const Index& index) {
+  const Sizes rows_and_columns = {rows_, *columns_of(v)};
+  const Index place = reshape(index, type(v).sizes, rows_and_columns, bounds_);
+  return {place[0], place[1]};
+}
+
+Index NestEmitter::index_of(ValueId v, const SymInt& row, const SymInt& column) {
+  const Sizes rows_and_columns = {rows_, *columns_of(v)};
+  const Index place = {row, column};
+  return reshape(place, rows_and_columns, type(v).sizes, bounds_);
+}
+
+bool NestEmitter::is_row_reduction(NodeId id) {
+  if (g_.kind(id) != NodeKind::kReduce) return false;
+  const auto columns = columns_of(node(id).outputs[0]);
+  return columns && columns->constant() == 1;
+}
+
+// Row reductions on the way to the value: values of one stage may share a loop.
+int NestEmitter::stage(ValueId v) {
+  v = g_.base(v);
+  const NodeId id = g_.source(v);
+  if (!contains(id)) return 0;
+  const auto known = stages_.find(v);
+  if (known != stages_.end()) return known->second;
+  int result = 0;
+  for (const ValueId input : node(id).inputs)
+    if (input != kNoValue) result = std::max(result, stage(input));
+  if (is_row_reduction(id)) ++result;
+  stages_[v] = result;
+  return result;
+}
+
+bool NestEmitter::depends_on_gemm(ValueId v) {
+  v = g_.base(v);
+  const NodeId id = g_.source(v);
+  if (gemm_ == kNoNode || !contains(id)) return false;
+  if (id == gemm_) return true;
+  if (g_.kind(id) != NodeKind::kPure) return false;
+  const auto known = gemm_dependence_.find(v);
+  if (known != gemm_dependence_.end()) return known->second;
+  const auto& inputs = node(id).inputs;
+  const bool result = std::any_of(inputs.begin(), inputs.end(),
+                                  [&](ValueId input) { return input != kNoValue && depends_on_gemm(input); });
+  gemm_dependence_[v] = result;
+  return result;
+}
+
+std::pair<int, int> NestEmitter::cost(ValueId v) {
+  v = g_.base(v);
+  const NodeId id = g_.source(v);
+  if (!contains(id)) return {0, 1};
+  if (is_held(v)) return {0, 0};
+  if (g_.kind(id) != NodeKind::kPure) return is_row_reduction(id) ? std::pair{0, 0} : std::pair{1 << 10, 1};
+  if (const auto known = costs_.find(v); known != costs_.end()) return known->second;
+  std::pair<int, int> sum{node(id).op->kind == OpKind::kPointwise ? pointwise_cost(node(id)) : 1, 0};
+  for (const ValueId input : node(id).inputs) {
+    if (input == kNoValue) continue;
+    const auto [operations, loads] = cost(input);
+    sum.first = std::min(sum.first + operations, 1 << 20);
+    sum.second = std::min(sum.second + loads, 1 << 20);
+  }
+  costs_[v] = sum;
+  return sum;
+}
+
+bool NestEmitter::is_cheap(ValueId v) {
+  const auto [operations, loads] = cost(v);
+  return operations <= 4 && loads <= 1;
+}
+
+}  // namespace edge_infer::loop

@@ -1,6 +1,6 @@
 // Any bytes as a stream between CcCompiler and edge-infer-cc, and as each message and a kernel blob: what
 // decodes encodes to the same bytes.
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <span>

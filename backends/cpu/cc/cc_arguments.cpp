@@ -55,14 +55,15 @@ Result<std::vector<std::string>> cc_arguments(std::string_view target, std::stri
                                         "-tune-cpu",
                                         "generic",
                                         fmt::format("-mprefer-vector-width={}", width)};
-  while (!features.empty()) {
-    const size_t end = std::min(features.find(','), features.size());
+  for (bool more = !features.empty(); more;) {
+    const size_t end = features.find(',');
     const std::string_view feature = features.substr(0, end);
     if (std::ranges::find(kFeatures, feature) == kFeatures.end())
       return fail(ErrorCode::kInvalidArgument, "no instruction set \"{}\" is known for x86-64", feature);
     arguments.push_back("-target-feature");
     arguments.push_back(fmt::format("+{}", feature));
-    features.remove_prefix(std::min(end + 1, features.size()));
+    more = end != std::string_view::npos;
+    if (more) features.remove_prefix(end + 1);
   }
   return arguments;
 }

@@ -78,7 +78,8 @@ class Linker {
     EDGE_INFER_RETURN_IF_ERROR(place(true));
     EDGE_INFER_RETURN_IF_ERROR(place(false));
     for (const Section& section : sections_)
-      if (section.header.sh_type == SHT_RELA) EDGE_INFER_RETURN_IF_ERROR(relocate(section));
+      if (section.header.sh_type == SHT_RELA || section.header.sh_type == SHT_REL)
+        EDGE_INFER_RETURN_IF_ERROR(relocate(section));
     EDGE_INFER_RETURN_IF_ERROR(find_entry(entry));
     return std::move(blob_);
   }
@@ -169,10 +170,11 @@ class Linker {
       const Elf64_Shdr& header = section.header;
       if ((header.sh_flags & SHF_ALLOC) == 0 || header.sh_size == 0) continue;
       if (((header.sh_flags & SHF_EXECINSTR) != 0) != code) continue;
-      if (header.sh_addralign > KernelBlob::kAlignment)
+      if (header.sh_addralign > KernelBlob::kAlignment ||
+          (header.sh_addralign & (header.sh_addralign - 1)) != 0)
         return fail(ErrorCode::kCorruption,
-                    "kernel code whose {} is aligned to {} bytes, expected at most {}", section.name,
-                    header.sh_addralign, KernelBlob::kAlignment);
+                    "kernel code whose {} is aligned to {} bytes, expected a power of two up to {}",
+                    section.name, header.sh_addralign, KernelBlob::kAlignment);
       EDGE_INFER_ASSIGN(const auto bytes, bytes_.range(header.sh_offset, header.sh_size, section.name));
       std::vector<std::byte>& image = blob_.image;
       const size_t start =
@@ -205,6 +207,8 @@ class Linker {
                   sections_.size());
     const Section& target = sections_[table.header.sh_info];
     if (target.place == kNotPlaced) return {};  // of debug information, notes
+    if (table.header.sh_type != SHT_RELA)
+      return fail(ErrorCode::kCorruption, "relocations of {} without addends", target.name);
     if (table.header.sh_link != symbol_table_)
       return fail(ErrorCode::kCorruption, "relocations of {} with a symbol table of their own", target.name);
     EDGE_INFER_ASSIGN(const auto entries,

@@ -1,5 +1,6 @@
 #include "backends/cpu/cc/protocol.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -165,6 +166,7 @@ Result<CcReply> decode_reply(std::string_view payload) {
     reply.blob = std::unexpected(Error{static_cast<ErrorCode>(code - 1), std::string(message)});
     return reply;
   }
+  if (!message.empty()) return fail(ErrorCode::kCorruption, "a reply with both code and an error");
   EDGE_INFER_ASSIGN(reply.blob, KernelBlob::parse(std::as_bytes(std::span(blob))));
   return reply;
 }

@@ -207,7 +207,7 @@ TEST_F(Compile, refuses_writable_data_and_pointers_in_data) {
                  ErrorCode::kCorruption, "writable data");
   expect_refused(source_for("avx2", kernel("*(i64*)scratch = ++calls;", "static _Thread_local i64 calls;\n")),
                  ErrorCode::kCorruption, "thread-local");
-  expect_refused(source_for("avx2", kernel("*(i64*)scratch = *tables[m0];",
+  expect_refused(source_for("avx2", kernel("*(const void**)scratch = tables;",
                                            "static const i64 x[4] = {1}, y[4] = {2};\n"
                                            "static const i64* const tables[2] = {x, y};\n")),
                  ErrorCode::kCorruption, "pointers in data");

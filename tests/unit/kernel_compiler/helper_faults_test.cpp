@@ -161,7 +161,7 @@ TEST_F(RealHelper, killed_in_the_middle) {
 
 TEST_F(RealHelper, out_of_memory) {
   CcLimits limits = one_process();
-  limits.memory_bytes = int64_t{110} << 20;
+  limits.memory_bytes = int64_t{100} << 20;
   CcCompiler compiler(limits);
   std::string message;
   // Too much for the limit, nothing for the default one.

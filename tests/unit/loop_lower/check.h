@@ -14,6 +14,9 @@ Graph graph_of(std::string_view text);
 // Through the passes that run before lowering.
 Graph optimized(std::string_view text);
 
+// Nests, steps and reasons, for failures and golden files.
+std::string text_of(const LoopProgram& program, const Graph& graph);
+
 int nest_steps(const LoopProgram& program);
 
 // Empty where every nest verifies and all outputs agree within 1e-5 relative (integers exactly) for the inputs.

@@ -171,11 +171,11 @@ TEST(Lower, small_graphs_equal_evaluate_and_fuse_as_expected) {
     if (graph.symbols().size() == 2 && graph.symbols()[0].name == "m") sizes = {{{"m", 1}, {"n0", 1}}, {{"m", 3}, {"n0", 7}}};
     const auto program = lower(graph, {});
     ASSERT_TRUE(program) << program.error().message;
-    EXPECT_EQ(check_graph(graph, *program, sizes), "") << print(graph) << print_loops(*program, graph);
-    EXPECT_EQ(nest_steps(*program), row.nests) << print_loops(*program, graph);
+    EXPECT_EQ(check_graph(graph, *program, sizes), "") << print(graph) << text_of(*program, graph);
+    EXPECT_EQ(nest_steps(*program), row.nests) << text_of(*program, graph);
     const auto single = lower(graph, unfused());
     ASSERT_TRUE(single) << single.error().message;
-    EXPECT_EQ(check_graph(graph, *single, sizes), "") << print_loops(*single, graph);
+    EXPECT_EQ(check_graph(graph, *single, sizes), "") << text_of(*single, graph);
     EXPECT_GE(nest_steps(*single), nest_steps(*program));
   }
 }
@@ -217,7 +217,7 @@ TEST(Lower, a_fusion_that_would_close_a_cycle_is_refused_with_its_reason) {
   bool found = false;
   for (const Unfused& edge : program->unfused)
     found = found || (edge.producer == 0 && edge.consumer == 2 && edge.reason == "would cycle");
-  EXPECT_TRUE(found) << print_loops(*program, graph);
+  EXPECT_TRUE(found) << text_of(*program, graph);
   EXPECT_EQ(check_graph(graph, *program, {{}}), "");
 }
 
@@ -230,7 +230,7 @@ TEST(Lower, rows_longer_than_the_limit_are_no_locals) {
   EXPECT_GT(nest_steps(*program), 1);
   bool found = false;
   for (const Unfused& edge : program->unfused) found = found || edge.reason == "too large";
-  EXPECT_TRUE(found) << print_loops(*program, graph);
+  EXPECT_TRUE(found) << text_of(*program, graph);
   EXPECT_EQ(check_graph(graph, *program, kSizes), "");
 }
 

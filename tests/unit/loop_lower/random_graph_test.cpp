@@ -24,7 +24,7 @@ void check(const RandomGraph& random, const LowerOptions& options, uint64_t seed
         difference_from_evaluate(program, random.graph, inputs, random.constants, random.error_bounds);
     ASSERT_EQ(text, "") << "T = " << inputs[0].sizes[0] << "\n"
                         << print(random.graph) << "\n"
-                        << print_loops(program, random.graph);
+                        << text_of(program, random.graph);
   }
 }
 
@@ -68,7 +68,7 @@ TEST(LowerRandomGraphs, the_same_graph_gives_the_same_text) {
     const RandomGraph random = make_random_graph(seed, 20);
     const auto a = lower(random.graph, {}), b = lower(random.graph, {});
     ASSERT_TRUE(a && b);
-    EXPECT_EQ(print_loops(*a, random.graph), print_loops(*b, random.graph));
+    EXPECT_EQ(text_of(*a, random.graph), text_of(*b, random.graph));
   }
 }
 

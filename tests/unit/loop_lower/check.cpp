@@ -16,8 +16,8 @@
 namespace edge_infer::loop::test {
 namespace {
 
-HostTensor random_tensor(const edge_infer::Value& value, const std::vector<int64_t>& sizes, std::mt19937& random,
-                         const SymbolValues& symbols) {
+HostTensor random_tensor(const edge_infer::Value& value, const std::vector<int64_t>& sizes,
+                         std::mt19937& random, const SymbolValues& symbols) {
   HostTensor t = *make_host_tensor(value.type.dtype, sizes);
   const auto n = static_cast<size_t>(t.elements());
   if (is_floating(t.dtype)) {
@@ -101,7 +101,8 @@ std::string difference_from_evaluate(const LoopProgram& program, const Graph& gr
       const bool narrow = a.dtype == DType::kF16 || a.dtype == DType::kBF16;
       double limit = !is_floating(a.dtype) ? 0 : (narrow ? 1e-2 : 1e-5) * std::fabs(y[i]) + 1e-6;
       if (!error_bounds.empty() && is_floating(a.dtype)) limit += error_bounds[o];
-      const bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) || std::fabs(x[i] - y[i]) <= limit;
+      const bool same =
+          x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) || std::fabs(x[i] - y[i]) <= limit;
       if (!same) return fmt::format("output {} element {}: {} instead of {}", o, i, x[i], y[i]);
     }
   }

@@ -1,9 +1,10 @@
+#include "tests/conformance/random_graph.h"
+
 #include <gtest/gtest.h>
 
 #include "compiler/graph/op_table.h"
 #include "compiler/graph/print.h"
 #include "compiler/loop/print.h"
-#include "tests/conformance/random_graph.h"
 #include "tests/unit/loop_lower/check.h"
 
 namespace edge_infer::loop::test {
@@ -48,8 +49,8 @@ TEST(LowerRandomGraphs, programs_equal_evaluate_and_fuse_half_of_the_nodes) {
   }
   ASSERT_GT(counted, 100);
   const double mean = share / counted;
-  std::cout << fmt::format("{} graphs of 10 nodes or more: {:.3f} kernels a node; {} of {} steps prebuilt\n", counted,
-                           mean, prebuilt, steps);
+  std::cout << fmt::format("{} graphs of 10 nodes or more: {:.3f} kernels a node; {} of {} steps prebuilt\n",
+                           counted, mean, prebuilt, steps);
   EXPECT_LE(mean, 0.5);
 }
 

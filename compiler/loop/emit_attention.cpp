@@ -4,7 +4,8 @@
 
 namespace edge_infer::loop {
 
-EmittedNest emit_attention(const Expansion& graph, const Node& node, int64_t block_rows, const Symbol& units) {
+EmittedNest emit_attention(const Expansion& graph, const Node& node, int64_t block_rows,
+                           const Symbol& units) {
   EmittedNest result;
   LoopNest& nest = result.nest;
   nest.accumulation_class = "f32.k1";

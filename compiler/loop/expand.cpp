@@ -1,8 +1,8 @@
 #include "compiler/loop/expand.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cctype>
+#include <cmath>
 
 #include "compiler/graph/graph_builder.h"
 #include "compiler/graph/op_table.h"
@@ -14,8 +14,8 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-// Ops of expanded graphs alone. loop.moments: mean and sum of squared distances over `dim`, kept as 1. loop.size: a
-// SymInt as a tensor without dimensions.
+// Ops of expanded graphs alone. loop.moments: mean and sum of squared distances over `dim`, kept as 1.
+// loop.size: a SymInt as a tensor without dimensions.
 const OpInfo& moments_op() {
   static const OpInfo op{.name = "loop.moments",
                          .kind = OpKind::kReduction,
@@ -25,7 +25,8 @@ const OpInfo& moments_op() {
   return op;
 }
 const OpInfo& size_op() {
-  static const OpInfo op{.name = "loop.size", .attributes = {{"value", AttributeKind::kSize, SymInt(0), false, {}}}};
+  static const OpInfo op{.name = "loop.size",
+                         .attributes = {{"value", AttributeKind::kSize, SymInt(0), false, {}}}};
   return op;
 }
 
@@ -61,7 +62,8 @@ class Expander {
       map_[static_cast<size_t>(c.value)] =
           out_.graph.add_constant(from_.value(c.value).name, type_of(c.value), c.kind);
     for (const GraphInput& i : from_.inputs())
-      map_[static_cast<size_t>(i.value)] = out_.graph.add_input(from_.value(i.value).name, type_of(i.value), i.kind);
+      map_[static_cast<size_t>(i.value)] =
+          out_.graph.add_input(from_.value(i.value).name, type_of(i.value), i.kind);
     for (NodeId id = 0; id < static_cast<NodeId>(from_.nodes().size()); ++id) {
       if (!live_[static_cast<size_t>(id)]) continue;
       EDGE_INFER_RETURN_IF_ERROR(visit(id));
@@ -166,13 +168,14 @@ class Expander {
         name == "aten.index_select" || name == "aten.gather")
       return NodeKind::kPure;
     if (name == "edge.segment_pool") return NodeKind::kPool;
-    if (name == "edge.varlen_attention" && type(node.inputs[0]).dtype == DType::kF32) return NodeKind::kAttention;
+    if (name == "edge.varlen_attention" && type(node.inputs[0]).dtype == DType::kF32)
+      return NodeKind::kAttention;
     if (name == "aten.linear") {
       // bf16 and f16 weights will come here once the packed formats hold them; f32 alone until then.
       const TensorType& w = type(node.inputs[1]);
       const bool served = is_constant(node.inputs[1]) && w.dtype == DType::kF32 &&
-                          type(node.inputs[0]).dtype == DType::kF32 && w.sizes[0].constant().value_or(0) > 0 &&
-                          w.sizes[1].constant().value_or(0) > 0;
+                          type(node.inputs[0]).dtype == DType::kF32 &&
+                          w.sizes[0].constant().value_or(0) > 0 && w.sizes[1].constant().value_or(0) > 0;
       return served ? NodeKind::kGemm : NodeKind::kPrebuilt;
     }
     if (node.op->kind == OpKind::kReduction && name != "aten.cumsum") return NodeKind::kReduce;
@@ -214,7 +217,8 @@ class Expander {
       }
       tag_pending(id);
     }
-    const NodeId made = out_.graph.add_node(*node.op, std::move(inputs), std::move(attributes), std::move(types));
+    const NodeId made =
+        out_.graph.add_node(*node.op, std::move(inputs), std::move(attributes), std::move(types));
     for (size_t i = 0; i < node.outputs.size(); ++i)
       map_[static_cast<size_t>(node.outputs[i])] = out_.graph.node(made).outputs[i];
   }
@@ -267,7 +271,8 @@ class Expander {
   };
   Moments moments(ValueId x, const Dims& dims) {
     const TensorType kept{type(x).dtype, reduced_sizes(type(x).sizes, dims, true)};
-    const NodeId id = out_.graph.add_node(moments_op(), {x}, {{"dim", dims}, {"keepdim", true}}, {kept, kept});
+    const NodeId id =
+        out_.graph.add_node(moments_op(), {x}, {{"dim", dims}, {"keepdim", true}}, {kept, kept});
     return {out_.graph.node(id).outputs[0], out_.graph.node(id).outputs[1]};
   }
   ValueId divided(ValueId sum, const SymInt& by) { return op("aten.div", {sum, size(by, type(sum).dtype)}); }
@@ -307,8 +312,8 @@ class Expander {
     const ValueId x = widened(in[0]);
     const Moments m = moments(x, dims);
     const ValueId variance = divided(m.m2, count(x, dims));
-    const ValueId rstd =
-        op("aten.rsqrt", {op("aten.add.Scalar", {variance}, {{"scalar", attribute_as<double>(node, "eps")}})});
+    const ValueId rstd = op(
+        "aten.rsqrt", {op("aten.add.Scalar", {variance}, {{"scalar", attribute_as<double>(node, "eps")}})});
     ValueId y = scaled(op("aten.mul", {op("aten.sub", {x, m.mean}), rstd}), in.size() > 1 ? in[1] : kNoValue);
     if (in.size() > 2 && in[2] != kNoValue) y = op("aten.add", {y, widened(in[2])});
     return narrowed(y, dtype);
@@ -336,8 +341,8 @@ class Expander {
     if (std::isinf(ord)) return narrowed(op(ord > 0 ? "aten.amax" : "aten.amin", {magnitude}, over), dtype);
     if (ord == 1) return narrowed(op("aten.sum", {magnitude}, over), dtype);
     if (ord == 0) {
-      const ValueId counted =
-          op("aten._to_copy", {op("aten.ne.Scalar", {wide}, {{"scalar", 0.0}})}, {{"dtype", type(wide).dtype}});
+      const ValueId counted = op("aten._to_copy", {op("aten.ne.Scalar", {wide}, {{"scalar", 0.0}})},
+                                 {{"dtype", type(wide).dtype}});
       return narrowed(op("aten.sum", {counted}, over), dtype);
     }
     const ValueId sum = op("aten.sum", {op("aten.pow.Scalar", {magnitude}, {{"scalar", ord}})}, over);
@@ -420,8 +425,8 @@ std::optional<RowView> row_view(const Graph& graph, ValueId v) {
   for (NodeId producer = graph.value(v).producer; producer != kNoNode && is_view(graph.node(producer));
        producer = graph.value(v).producer) {
     const Node& node = graph.node(producer);
-    const auto output = static_cast<size_t>(std::find(node.outputs.begin(), node.outputs.end(), v) -
-                                            node.outputs.begin());
+    const auto output =
+        static_cast<size_t>(std::find(node.outputs.begin(), node.outputs.end(), v) - node.outputs.begin());
     index = through_view(graph, node, output, index, bounds);
     v = node.inputs[0];
   }

@@ -1,5 +1,6 @@
-// The graph that the scheduler works on: the caller's, with compound ops in parts (softmax, norms, mean, variance) and a
-// copy wherever a value must have a buffer of its own (outputs that are views, operands of prebuilt kernels).
+// The graph that the scheduler works on: the caller's, with compound ops in parts (softmax, norms, mean,
+// variance) and a copy wherever a value must have a buffer of its own (outputs that are views, operands of
+// prebuilt kernels).
 #pragma once
 
 #include <set>
@@ -12,10 +13,10 @@ namespace edge_infer::loop {
 
 enum class NodeKind {
   kView,
-  kConstant,   // constants joined along dimension 0: one constant with several sources
-  kPure,       // any element by itself, at any index: pointwise, gathers, cat, fills
-  kReduce,     // over dimensions; loop.moments too
-  kPool,       // over the rows of a segment
+  kConstant,  // constants joined along dimension 0: one constant with several sources
+  kPure,      // any element by itself, at any index: pointwise, gathers, cat, fills
+  kReduce,    // over dimensions; loop.moments too
+  kPool,      // over the rows of a segment
   kGemm,
   kAttention,
   kPrebuilt,
@@ -23,10 +24,10 @@ enum class NodeKind {
 
 struct Expansion {
   Graph graph;
-  std::vector<NodeKind> kinds;            // by node
-  std::vector<NodeId> origin;             // by node: the caller's
-  std::vector<ValueId> original;          // by value: the caller's, or kNoValue
-  std::vector<std::vector<NodeId>> users; // by value: ascending, through views; each node once
+  std::vector<NodeKind> kinds;             // by node
+  std::vector<NodeId> origin;              // by node: the caller's
+  std::vector<ValueId> original;           // by value: the caller's, or kNoValue
+  std::vector<std::vector<NodeId>> users;  // by value: ascending, through views; each node once
   // The caller's name of each size symbol that an axis or a value could have been named.
   std::map<std::string, SymInt, std::less<>> symbol_names;
 
@@ -43,7 +44,8 @@ struct Expansion {
 // `whole`: nodes of the caller's graph that keep their prebuilt kernels.
 Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole);
 
-// How attention reads rows: element (t, c) of the value is base[t * row + offset + c]. nullopt where it is not so.
+// How attention reads rows: element (t, c) of the value is base[t * row + offset + c]. nullopt where it is
+// not so.
 struct RowView {
   ValueId base = kNoValue;
   int64_t row = 0, offset = 0;

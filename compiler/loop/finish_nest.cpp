@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compiler/loop/nest_emitter.h"
+#include "runtime/symbolic/sym_node.h"
 
 namespace edge_infer::loop {
 namespace {
@@ -67,7 +68,8 @@ class Finisher {
   int level(const SymInt& index) const {
     int result = 0;
     for (const std::string& name : index.symbols())
-      if (const auto found = levels_.find(name); found != levels_.end()) result = std::max(result, found->second);
+      if (const auto found = levels_.find(name); found != levels_.end())
+        result = std::max(result, found->second);
     return result;
   }
   int level(ExprId id) {
@@ -146,7 +148,9 @@ class Finisher {
   }
 
   ExprId made(const Expr& e, int home) {
-    const auto operand = [&](size_t i) { return e.operands[i] == kNoExpr ? kNoExpr : rebuilt(e.operands[i], home); };
+    const auto operand = [&](size_t i) {
+      return e.operands[i] == kNoExpr ? kNoExpr : rebuilt(e.operands[i], home);
+    };
     const ExprId a = operand(0), b = operand(1), c = operand(2);
     switch (e.kind) {
       case Expr::Kind::kConst:
@@ -265,7 +269,22 @@ class Finisher {
   int home_ = kRowHome, next_home_ = 0, statement_ = 0;
 };
 
+int divisions(const SymInt& e) {
+  const SymNode& node = e.node();
+  int count = node.kind == SymKind::kFloorDiv || node.kind == SymKind::kMod;
+  for (const SymInt& part : node.args) count += divisions(part);
+  for (const SymTerm& term : node.terms)
+    for (const SymInt& factor : term.factors) count += divisions(factor);
+  return count;
+}
+
 }  // namespace
+
+int count_divisions(const LoopNest& nest) {
+  int count = 0;
+  for (const Expr& e : nest.exprs) count += divisions(e.index);
+  return count;
+}
 
 void finish_nest(EmittedNest& emitted) {
   EmittedNest finished = Finisher(emitted).run();

@@ -39,9 +39,12 @@ class Scheduler {
 
  private:
   bool is_fusible(NodeKind kind) const {
-    return kind == NodeKind::kPure || kind == NodeKind::kReduce || kind == NodeKind::kPool || kind == NodeKind::kGemm;
+    return kind == NodeKind::kPure || kind == NodeKind::kReduce || kind == NodeKind::kPool ||
+           kind == NodeKind::kGemm;
   }
-  bool is_fusible(GroupId g) const { return !group(g).nodes.empty() && is_fusible(g_.kind(group(g).nodes.front())); }
+  bool is_fusible(GroupId g) const {
+    return !group(g).nodes.empty() && is_fusible(g_.kind(group(g).nodes.front()));
+  }
   Group& group(GroupId g) { return groups_[static_cast<size_t>(g)]; }
   const Group& group(GroupId g) const { return groups_[static_cast<size_t>(g)]; }
   const Node& node(NodeId id) const { return g_.graph.node(id); }
@@ -113,14 +116,16 @@ class Scheduler {
         return std::unexpected("too large");
     }
     if (options_.accepts)
-      if (const Status status = options_.accepts(nest->nest); !status) return std::unexpected(slot_refused(status.error()));
+      if (const Status status = options_.accepts(nest->nest); !status)
+        return std::unexpected(slot_refused(status.error()));
     merged.emitted = *std::move(nest);
     return merged;
   }
   static std::string slot_refused(const Error& error) {
     constexpr std::string_view kPrefix = "slot refused: ";
-    return error.message.starts_with(kPrefix) || error.message == "class" ? error.message
-                                                                          : std::string(kPrefix) + error.message;
+    return error.message.starts_with(kPrefix) || error.message == "class"
+               ? error.message
+               : std::string(kPrefix) + error.message;
   }
 
   // --- First groups: the parts of one op, or each part by itself where they make no nest together
@@ -223,7 +228,8 @@ class Scheduler {
         }
     }
     add_horizontal(result);
-    std::sort(result.begin(), result.end(), [](const Candidate& a, const Candidate& b) { return a.key() < b.key(); });
+    std::sort(result.begin(), result.end(),
+              [](const Candidate& a, const Candidate& b) { return a.key() < b.key(); });
     return result;
   }
 
@@ -268,16 +274,22 @@ class Scheduler {
     const auto tried = std::pair{std::pair{from, version_[from]}, std::pair{to, version_[to]}};
     if (const auto known = failed_.find(tried); known != failed_.end()) return refuse(known->second);
     if (has_detour(from, to) || (c.is_horizontal && has_detour(to, from))) return refuse("would cycle");
-    if (c.is_horizontal && (predecessors(to).count(from) > 0 || predecessors(from).count(to) > 0)) return false;
+    if (c.is_horizontal && (predecessors(to).count(from) > 0 || predecessors(from).count(to) > 0))
+      return false;
     Group merged;
-    std::merge(group(from).nodes.begin(), group(from).nodes.end(), group(to).nodes.begin(), group(to).nodes.end(),
-               std::back_inserter(merged.nodes));
+    std::merge(group(from).nodes.begin(), group(from).nodes.end(), group(to).nodes.begin(),
+               group(to).nodes.end(), std::back_inserter(merged.nodes));
     for (const GroupId g : {from, to})
       for (const NodeId id : group(g).copies)
         if (!std::binary_search(merged.nodes.begin(), merged.nodes.end(), id)) merged.copies.push_back(id);
     std::sort(merged.copies.begin(), merged.copies.end());
     merged.copies.erase(std::unique(merged.copies.begin(), merged.copies.end()), merged.copies.end());
     Trial trial = emitted(std::move(merged), {from, to}, true);
+    // A map that fits neither of the two shows in its divisions.
+    if (trial && trial->emitted &&
+        count_divisions(trial->emitted->nest) >
+            count_divisions(group(from).emitted->nest) + count_divisions(group(to).emitted->nest))
+      trial = std::unexpected("different map");
     if (!trial) {
       failed_[tried] = trial.error();
       return refuse(trial.error());
@@ -306,7 +318,8 @@ class Scheduler {
   }
 
   // The pure nodes of the group behind `id`, down to what has a buffer.
-  bool collect(NodeId id, GroupId home, bool is_root, std::set<NodeId>& needed, int& operations, int& loads) const {
+  bool collect(NodeId id, GroupId home, bool is_root, std::set<NodeId>& needed, int& operations,
+               int& loads) const {
     const auto& stored = group(home).stored;
     if (!is_root && std::find(stored.begin(), stored.end(), node(id).outputs[0]) != stored.end()) {
       ++loads;
@@ -337,7 +350,8 @@ class Scheduler {
       if (!is_fusible(g)) return;
       Group with = group(g);
       for (const NodeId n : needed)
-        if (!computes(with, n)) with.copies.insert(std::upper_bound(with.copies.begin(), with.copies.end(), n), n);
+        if (!computes(with, n))
+          with.copies.insert(std::upper_bound(with.copies.begin(), with.copies.end(), n), n);
       Trial trial = emitted(std::move(with), {g}, true);
       if (!trial) return;
       changed.emplace_back(g, *std::move(trial));
@@ -371,12 +385,14 @@ class Scheduler {
         const auto before = predecessors(g);
         return std::all_of(before.begin(), before.end(), [&](GroupId p) { return done.count(p) > 0; });
       });
-      if (ready == waiting.end()) return fail(ErrorCode::kInternal, "the groups of @{} form a cycle", g_.graph.name());
+      if (ready == waiting.end())
+        return fail(ErrorCode::kInternal, "the groups of @{} form a cycle", g_.graph.name());
       done.insert(*ready);
       // What other groups store may have changed since the nest was made.
       if (is_fusible(*ready)) {
         Trial last = emitted(group(*ready), {*ready}, false);
-        if (!last) return fail(ErrorCode::kInternal, "a fused nest of @{} is lost: {}", g_.graph.name(), last.error());
+        if (!last)
+          return fail(ErrorCode::kInternal, "a fused nest of @{} is lost: {}", g_.graph.name(), last.error());
         group(*ready) = *std::move(last);
       }
       order_.push_back(*ready);
@@ -393,8 +409,8 @@ class Scheduler {
       for (const ValueId v : node(p).outputs)
         for (const NodeId u : g_.users_of(v)) {
           const auto readers = groups_of(u);
-          const bool together = std::all_of(readers.begin(), readers.end(),
-                                            [&](GroupId g) { return computes(group(g), p); });
+          const bool together =
+              std::all_of(readers.begin(), readers.end(), [&](GroupId g) { return computes(group(g), p); });
           const std::pair edge{g_.origin[static_cast<size_t>(p)], g_.origin[static_cast<size_t>(u)]};
           if (together || edge.first == edge.second) continue;
           found.emplace(edge, reason(p, u));
@@ -404,7 +420,8 @@ class Scheduler {
   }
   std::string reason(NodeId p, NodeId u) const {
     for (const NodeId id : {p, u}) {
-      if (g_.kind(id) == NodeKind::kPrebuilt) return "slot refused: " + node(id).op->name + " is a prebuilt kernel";
+      if (g_.kind(id) == NodeKind::kPrebuilt)
+        return "slot refused: " + node(id).op->name + " is a prebuilt kernel";
       if (g_.kind(id) == NodeKind::kAttention) return "slot refused: attention reads whole sequences";
     }
     const auto known = reasons_.find({p, u});

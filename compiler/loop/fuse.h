@@ -19,7 +19,7 @@ struct Group {
 };
 
 struct Schedule {
-  std::vector<Group> groups;  // in an order that runs
+  std::vector<Group> groups;     // in an order that runs
   std::vector<Unfused> unfused;  // by nodes of the caller's graph, ascending
   // Nodes of the caller's graph that no accepted nest computes; nothing else is filled in when there are any.
   std::set<NodeId> refused;

@@ -72,8 +72,8 @@ std::optional<Bounds::Interval> Bounds::of_atom(const SymInt& e) const {
   if (node.kind == SymKind::kSymbol) {
     const auto found = names_.find(node.name);
     if (found != names_.end()) return found->second;
-    const bool is_size = std::any_of(symbols_.begin(), symbols_.end(),
-                                     [&](const Symbol& s) { return s.name == node.name; });
+    const bool is_size =
+        std::any_of(symbols_.begin(), symbols_.end(), [&](const Symbol& s) { return s.name == node.name; });
     return is_size ? std::optional(Interval{e, e}) : std::nullopt;
   }
   // Without axes in it, an atom stands for itself.
@@ -91,8 +91,9 @@ std::optional<Bounds::Interval> Bounds::of_atom(const SymInt& e) const {
     for (size_t i = 1; result && i < node.args.size(); ++i) {
       const auto next = interval(node.args[i]);
       if (!next) return std::nullopt;
-      const auto combine = node.kind == SymKind::kMin ? [](const SymInt& x, const SymInt& y) { return min(x, y); }
-                                                      : [](const SymInt& x, const SymInt& y) { return max(x, y); };
+      const auto combine = node.kind == SymKind::kMin
+                               ? [](const SymInt& x, const SymInt& y) { return min(x, y); }
+                               : [](const SymInt& x, const SymInt& y) { return max(x, y); };
       result = Interval{combine(result->lo, next->lo), combine(result->hi, next->hi)};
     }
     return result;
@@ -186,7 +187,10 @@ Index reshape(std::span<const SymInt> index, std::span<const SymInt> from, std::
       bool take_a = more_a;
       if (more_a && more_b) {
         // Grow the side that is behind; one that is divided by the other is ahead.
-        take_a = ca && cb ? *ca < *cb : ca && !cb ? true : !ca && cb ? false : remainder_of(b, a) == SymInt(0);
+        take_a = ca && cb    ? *ca < *cb
+                 : ca && !cb ? true
+                 : !ca && cb ? false
+                             : remainder_of(b, a) == SymInt(0);
       }
       if (take_a) {
         a = a * from[i_end++];
@@ -226,7 +230,8 @@ bool is_reshape(const Node& node) {
   return op == "aten.view" || op == "aten.squeeze" || op == "aten.unsqueeze";
 }
 
-Index through_view(const Graph& graph, const Node& node, size_t output, const Index& index, const Bounds& bounds) {
+Index through_view(const Graph& graph, const Node& node, size_t output, const Index& index,
+                   const Bounds& bounds) {
   const std::string& op = node.op->name;
   const Sizes& from = graph.value(node.inputs[0]).type.sizes;
   const Sizes& to = graph.value(node.outputs[output]).type.sizes;

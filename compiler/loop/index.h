@@ -1,5 +1,5 @@
-// Index maps: multi-dimensional indices of dense values as SymInts over axes, and how views rewrite them. Axes have
-// bounds, so that a division or remainder whose result follows from them disappears.
+// Index maps: multi-dimensional indices of dense values as SymInts over axes, and how views rewrite them.
+// Axes have bounds, so that a division or remainder whose result follows from them disappears.
 #pragma once
 
 #include <map>
@@ -55,6 +55,7 @@ bool is_view(const Node& node);
 // Views that keep the order of the elements: the value may share its operand's buffer.
 bool is_reshape(const Node& node);
 // The element of the view's operand that element `index` of its result `output` is.
-Index through_view(const Graph& graph, const Node& node, size_t output, const Index& index, const Bounds& bounds);
+Index through_view(const Graph& graph, const Node& node, size_t output, const Index& index,
+                   const Bounds& bounds);
 
 }  // namespace edge_infer::loop

@@ -86,7 +86,8 @@ class ProgramWriter {
     Step step;
     for (const auto* ids : {&group.nodes, &group.copies})
       for (const NodeId id : *ids)
-        if (g_.origin[static_cast<size_t>(id)] != kNoNode) step.nodes.push_back(g_.origin[static_cast<size_t>(id)]);
+        if (g_.origin[static_cast<size_t>(id)] != kNoNode)
+          step.nodes.push_back(g_.origin[static_cast<size_t>(id)]);
     std::sort(step.nodes.begin(), step.nodes.end());
     step.nodes.erase(std::unique(step.nodes.begin(), step.nodes.end()), step.nodes.end());
     const Node& first = g_.graph.node(group.nodes.front());
@@ -104,7 +105,7 @@ class ProgramWriter {
     }
     const EmittedNest& own = *group.emitted;
     for (size_t i = 0; i < own.arguments.size(); ++i)
-      step.buffers.push_back(own.arguments[i] == kNoValue                       ? units
+      step.buffers.push_back(own.arguments[i] == kNoValue                    ? units
                              : own.nest.buffers[i].access == Access::kPacked ? packed(own.arguments[i])
                                                                              : buffer(own.arguments[i]));
     for (const Symbol& s : own.nest.symbols) {
@@ -193,7 +194,8 @@ std::set<NodeId> refused_attention(const Expansion& g, const LowerOptions& optio
   if (!options.accepts) return refused;
   for (NodeId id = 0; id < static_cast<NodeId>(g.graph.nodes().size()); ++id) {
     if (g.kind(id) != NodeKind::kAttention) continue;
-    const EmittedNest nest = emit_attention(g, g.graph.node(id), options.attention_block_rows, {"U0", {0, 1 << 24}, 1});
+    const EmittedNest nest =
+        emit_attention(g, g.graph.node(id), options.attention_block_rows, {"U0", {0, 1 << 24}, 1});
     if (!options.accepts(nest.nest)) refused.insert(g.origin[static_cast<size_t>(id)]);
   }
   return refused;
@@ -204,7 +206,8 @@ std::set<NodeId> refused_attention(const Expansion& g, const LowerOptions& optio
 Result<LoopProgram> lower(const Graph& graph, const LowerOptions& options) {
   for (const GraphInput& i : graph.inputs())
     if (i.kind == InputKind::kState)
-      return fail(ErrorCode::kUnsupported, "lower @{}: state input %{}", graph.name(), graph.value(i.value).name);
+      return fail(ErrorCode::kUnsupported, "lower @{}: state input %{}", graph.name(),
+                  graph.value(i.value).name);
   std::set<NodeId> whole;
   for (;;) {
     EDGE_INFER_ASSIGN(const Expansion expansion, expand(graph, whole));

@@ -1,5 +1,5 @@
-// lower(): a graph as a program of fused loop nests. Which ops share a nest follows from index maps and limits alone;
-// no rule names a model or a sequence of ops. The same graph and options give the same text.
+// lower(): a graph as a program of fused loop nests. Which ops share a nest follows from index maps and
+// limits alone; no rule names a model or a sequence of ops. The same graph and options give the same text.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 namespace edge_infer::loop {
 
 struct LowerOptions {
-  // Whether the back end can compile the nest (CodeGenerator::accepts); the message is the reason that the record of an
-  // un-fused edge gives. An op whose own nest is refused keeps its prebuilt kernel. Empty: everything is accepted.
+  // Whether the back end can compile the nest (CodeGenerator::accepts); the message is the reason that the
+  // record of an un-fused edge gives. An op whose own nest is refused keeps its prebuilt kernel. Empty:
+  // everything is accepted.
   std::function<Status(const LoopNest&)> accepts{};
   int64_t attention_block_rows = 32;
   bool fuse = true;          // false: every op in a nest of its own
@@ -23,8 +24,8 @@ struct LowerOptions {
   int64_t row_limit = 8192;  // elements of a row that is held in a Local
 };
 
-// Needs a verified graph; best after the pass merge_parallel_linears. Errors: kUnsupported for state inputs and for a
-// copy that `accepts` refuses; kInternal where a nest that must exist cannot be made.
+// Needs a verified graph; best after the pass merge_parallel_linears. Errors: kUnsupported for state inputs
+// and for a copy that `accepts` refuses; kInternal where a nest that must exist cannot be made.
 Result<LoopProgram> lower(const Graph& graph, const LowerOptions& options);
 
 }  // namespace edge_infer::loop

@@ -56,6 +56,7 @@ void NestEmitter::reset() {
   levels_.clear();
   axis_names_.clear();
   costs_.clear();
+  reads_.clear();
   gemm_value_ = -1;
   const AxisId m = add_axis('m', AxisKind::kWork, 0, rows_, 0);
   row_ = rows_.constant() == 1 ? SymInt(0) : axis_symbol(m);
@@ -66,7 +67,8 @@ void NestEmitter::emit_all() {
   for (size_t i = 0; i < batches_.size() && !failed(); ++i)
     if (batches_[i].state == Batch::State::kWaiting) emit(batches_[i]);
   For rows{0, {}};
-  for (size_t i = 0; i < nest_.locals.size(); ++i) rows.body.push_back({DeclareLocal{static_cast<int32_t>(i)}});
+  for (size_t i = 0; i < nest_.locals.size(); ++i)
+    rows.body.push_back({DeclareLocal{static_cast<int32_t>(i)}});
   for (Stmt& statement : row_body_) rows.body.push_back(std::move(statement));
   nest_.body.push_back({std::move(rows)});
 }
@@ -83,14 +85,14 @@ void NestEmitter::make_batches() {
     Batch own;
     own.columns = *columns_of(v);
     const NodeKind kind = g_.kind(producer(v));
-    own.is_gemm = stage(v) == 0 && depends_on_gemm(v) && apart_.count(v) == 0 && own.columns == *columns_of(node(gemm_).outputs[0]);
+    own.is_gemm = is_of_gemm_loop(v);
     own.is_row = !own.is_gemm && own.columns.constant() == 1 && !is_held(v) && kind != NodeKind::kPool &&
                  !(kind == NodeKind::kReduce && !is_row_reduction(producer(v)));
     size_t i = 0;
     for (; i < batches_.size(); ++i) {
       const Batch& b = batches_[i];
-      if (apart_.count(v) == 0 && apart_.count(b.sinks[0]) == 0 && stages[i] == stage(v) && b.is_gemm == own.is_gemm &&
-          b.is_row == own.is_row && b.columns == own.columns)
+      if (apart_.count(v) == 0 && apart_.count(b.sinks[0]) == 0 && stages[i] == stage(v) &&
+          b.is_gemm == own.is_gemm && b.is_row == own.is_row && b.columns == own.columns)
         break;
     }
     if (i == batches_.size()) {
@@ -204,7 +206,9 @@ bool NestEmitter::hold_shared_values() {
 
 void NestEmitter::must_hold(ValueId v) {
   if (failed()) return;
+  v = worth_holding(v);
   if (is_held(v)) return refuse("different map");
+  if (!columns_of(v)) return refuse("different map");
   if (columns_of(v)->range(g_.graph.symbols()).hi > options_.row_limit) return refuse("too large");
   held_.insert(v);
   restart_ = true;
@@ -223,14 +227,16 @@ void NestEmitter::refuse(const std::string& reason) {
 int32_t NestEmitter::argument(ValueId v, Access access) {
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const bool both_read = access == Access::kIn && nest_.buffers[i].access == Access::kIndex;
-    if (arguments_[i] == v && (nest_.buffers[i].access == access || both_read)) return static_cast<int32_t>(i);
+    if (arguments_[i] == v && (nest_.buffers[i].access == access || both_read))
+      return static_cast<int32_t>(i);
   }
   arguments_.push_back(v);
   nest_.buffers.push_back({access, type(v).dtype, type(v).sizes});
   return static_cast<int32_t>(arguments_.size()) - 1;
 }
 
-AxisId NestEmitter::add_axis(char letter, AxisKind kind, const SymInt& begin, const SymInt& extent, int level) {
+AxisId NestEmitter::add_axis(char letter, AxisKind kind, const SymInt& begin, const SymInt& extent,
+                             int level) {
   const int number = axis_names_[letter]++;
   const std::string name = number == 0 ? std::string(1, letter) : letter + std::to_string(number);
   nest_.axes.push_back({name, kind, begin, extent});

@@ -1,5 +1,6 @@
-// NestEmitter: the nest of a group of nodes, or why there is none. Values are computed on demand: pure ones wherever they
-// are read, rows that several loops read once into a Local, what another group reads into its buffer.
+// NestEmitter: the nest of a group of nodes, or why there is none. Values are computed on demand: pure ones
+// wherever they are read, rows that several loops read once into a Local, what another group reads into its
+// buffer.
 #pragma once
 
 #include <expected>
@@ -39,9 +40,9 @@ class NestEmitter {
   struct Scope {
     enum class Kind { kRow, kLane, kGemm, kReduce, kOperand } kind = Kind::kRow;
     int id = 0;
-    SymInt column = 0;          // kLane, kGemm: the loop's own column
-    Body* body = nullptr;       // kRow, kLane, kGemm
-    Scope* outer = nullptr;     // kReduce: the loop around it
+    SymInt column = 0;       // kLane, kGemm: the loop's own column
+    Body* body = nullptr;    // kRow, kLane, kGemm
+    Scope* outer = nullptr;  // kReduce: the loop around it
     std::map<ValueId, std::vector<std::pair<Index, std::pair<ExprId, ExprId>>>> memo;  // index, (guard, expr)
     std::map<NodeId, std::vector<int32_t>> reductions;
     std::map<ExprId, int32_t> lets;
@@ -65,6 +66,10 @@ class NestEmitter {
   bool is_row_reduction(NodeId id);
   int stage(ValueId v);
   bool depends_on_gemm(ValueId v);
+  bool is_of_gemm_loop(ValueId v);  // may be computed where the product's elements are
+  bool reads_gemm(ValueId v);       // the product that is being computed, not a Local that holds it
+  ValueId worth_holding(
+      ValueId v);  // of a value that is read outside of the gemm's loop and what it is made of
   bool is_cheap(ValueId v);
   std::pair<int, int> cost(ValueId v);  // operations and loads of an element
 
@@ -143,18 +148,22 @@ class NestEmitter {
   std::map<ValueId, size_t> batch_of_;
   std::map<ValueId, int32_t> local_of_;
   std::map<ValueId, std::set<int>> computed_in_;  // scopes that compute the value at their own row
-  std::map<std::string, int, std::less<>> levels_;  // of axes and values: 1 in a loop of a row, 2 in a reduction
+  std::map<std::string, int, std::less<>>
+      levels_;  // of axes and values: 1 in a loop of a row, 2 in a reduction
   std::map<char, int> axis_names_;
   int32_t gemm_value_ = -1;
   std::map<ValueId, int> stages_;
   std::map<ValueId, bool> gemm_dependence_;
   std::map<ValueId, std::pair<int, int>> costs_;
+  std::map<ValueId, bool> reads_;
 };
 
-// The nest with dead nodes left out, row values computed outside of the row's loops, what is used twice computed once,
-// buffers and values numbered in the order of their appearance.
+// The nest with dead nodes left out, row values computed outside of the row's loops, what is used twice
+// computed once, buffers and values numbered in the order of their appearance.
 void finish_nest(EmittedNest& emitted);
 // Scalar operations of a nest, each node once.
 int count_operations(const LoopNest& nest);
+// Divisions and remainders in its indices.
+int count_divisions(const LoopNest& nest);
 
 }  // namespace edge_infer::loop

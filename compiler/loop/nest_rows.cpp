@@ -66,7 +66,8 @@ std::optional<Refusal> NestEmitter::choose_rows() {
   // The rows of the largest value first: all of its dimensions but the last.
   std::vector<ValueId> by_size = stored_;
   const auto elements = [&](ValueId v) { return at_hints(type(v).elements(), g_.graph.symbols()); };
-  std::stable_sort(by_size.begin(), by_size.end(), [&](ValueId a, ValueId b) { return elements(a) > elements(b); });
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](ValueId a, ValueId b) { return elements(a) > elements(b); });
   const auto rows_of = [&](ValueId v) {
     const Sizes& sizes = type(v).sizes;
     size_t last = sizes.size();
@@ -144,6 +145,40 @@ bool NestEmitter::depends_on_gemm(ValueId v) {
                                   [&](ValueId input) { return input != kNoValue && depends_on_gemm(input); });
   gemm_dependence_[v] = result;
   return result;
+}
+
+bool NestEmitter::is_of_gemm_loop(ValueId v) {
+  if (!depends_on_gemm(v) || stage(v) != 0 || apart_.count(v) > 0) return false;
+  const auto columns = columns_of(v);
+  return columns && *columns == type(node(gemm_).outputs[0]).sizes.back();
+}
+
+bool NestEmitter::reads_gemm(ValueId v) {
+  v = g_.base(v);
+  const NodeId id = g_.source(v);
+  if (!depends_on_gemm(v)) return false;
+  if (id == gemm_) return true;
+  const auto known = reads_.find(v);
+  if (known != reads_.end()) return known->second;
+  const auto& inputs = node(id).inputs;
+  const bool result = std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+    return input != kNoValue && !is_held(g_.base(input)) && reads_gemm(input);
+  });
+  reads_[v] = result;
+  return result;
+}
+
+// A value of several uses serves them all; what is computed from it alone need not be held besides.
+ValueId NestEmitter::worth_holding(ValueId v) {
+  for (ValueId w = v;;) {
+    if (g_.users_of(w).size() > 1 || is_stored(w)) return w;
+    if (g_.kind(producer(w)) != NodeKind::kPure) return v;
+    std::set<ValueId> behind;
+    for (const ValueId input : node(producer(w)).inputs)
+      if (input != kNoValue && !is_held(g_.base(input)) && reads_gemm(input)) behind.insert(g_.base(input));
+    if (behind.size() != 1) return v;
+    w = *behind.begin();
+  }
 }
 
 std::pair<int, int> NestEmitter::cost(ValueId v) {

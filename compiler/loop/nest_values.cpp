@@ -76,7 +76,7 @@ ExprId NestEmitter::computed(ValueId v, const Index& index) {
   if (is_row_reduction(producer(v))) return reduction(n, v, index);
   const Scope& loop = loop_scope();
   const bool own_element = own_row && place->column == loop.column && guard_ == kNoExpr;
-  const bool needs_gemm = kind == NodeKind::kGemm || depends_on_gemm(v);
+  const bool needs_gemm = kind == NodeKind::kGemm || (is_of_gemm_loop(v) && reads_gemm(v));
   const bool needs_loop = kind == NodeKind::kReduce || kind == NodeKind::kPool;
   const bool in_loop = loop.kind == Scope::Kind::kLane || loop.kind == Scope::Kind::kGemm;
   if ((needs_gemm && !(own_element && scope_->kind == Scope::Kind::kGemm)) ||
@@ -111,7 +111,8 @@ std::optional<ExprId> NestEmitter::from_local(ValueId v, const Place& place) {
   const size_t filling = batch_of_.at(v);
   if (batches_[filling].state == Batch::State::kOpen) {
     const Scope& loop = loop_scope();
-    const bool own = scope_->id == loop.id && loop.id == batches_[filling].loop && place.column == loop.column;
+    const bool own =
+        scope_->id == loop.id && loop.id == batches_[filling].loop && place.column == loop.column;
     if (own && guard_ == kNoExpr) return std::nullopt;
     set_apart(batches_[filling].current);
     return std::nullopt;
@@ -130,7 +131,8 @@ ExprId NestEmitter::pure(const Node& n, ValueId v, const Index& index) {
     const Attribute& fill = attribute(n, "fill_value");
     const DType dtype = type(v).dtype;
     if (const auto* number = std::get_if<double>(&fill))
-      return is_floating(dtype) ? b_->number(*number, dtype) : b_->cast(b_->number(*number, DType::kF64), dtype);
+      return is_floating(dtype) ? b_->number(*number, dtype)
+                                : b_->cast(b_->number(*number, DType::kF64), dtype);
     const auto* truth = std::get_if<bool>(&fill);
     const int64_t integer = truth != nullptr ? (*truth ? 1 : 0) : std::get<int64_t>(fill);
     return b_->cast(b_->integer(integer, DType::kI64), dtype);
@@ -142,7 +144,8 @@ ExprId NestEmitter::pure(const Node& n, ValueId v, const Index& index) {
   if (op == "aten.cat") return cat(n, v, index);
   if (op == "aten.embedding" || op == "aten.index_select" || op == "aten.gather") return gather(n, index);
   std::vector<ExprId> operands;
-  for (const ValueId input : n.inputs) operands.push_back(at(input, broadcast(index, type(input).sizes, type(v).sizes)));
+  for (const ValueId input : n.inputs)
+    operands.push_back(at(input, broadcast(index, type(input).sizes, type(v).sizes)));
   if (failed()) return anything(type(v).dtype);
   return lower_pointwise(*b_, g_.graph, n, operands);
 }
@@ -159,8 +162,9 @@ ExprId NestEmitter::cat(const Node& n, ValueId v, const Index& index) {
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     const SymInt end = start + type(n.inputs[i]).sizes[dim];
     const bool last = i + 1 == n.inputs.size();
-    const ExprId less = last ? kNoExpr
-                             : b_->binary(ScalarOp::kLt, b_->size(index[dim], DType::kI64), b_->size(end, DType::kI64));
+    const ExprId less =
+        last ? kNoExpr
+             : b_->binary(ScalarOp::kLt, b_->size(index[dim], DType::kI64), b_->size(end, DType::kI64));
     guard_ = outer;
     if (not_before != kNoExpr) guard_ = both(guard_, not_before);
     if (!last) guard_ = both(guard_, less);
@@ -169,7 +173,8 @@ ExprId NestEmitter::cat(const Node& n, ValueId v, const Index& index) {
     parts.push_back(b_->cast(at(n.inputs[i], own), dtype));
     below.push_back(less);
     if (!last)
-      not_before = both(not_before, b_->binary(ScalarOp::kGe, b_->size(index[dim], DType::kI64), b_->size(end, DType::kI64)));
+      not_before = both(not_before, b_->binary(ScalarOp::kGe, b_->size(index[dim], DType::kI64),
+                                               b_->size(end, DType::kI64)));
     start = end;
   }
   guard_ = outer;

@@ -17,10 +17,10 @@ struct UnaryRow {
   ScalarOp scalar;
 };
 // Defined on floats; integers and bools are taken as f32.
-constexpr UnaryRow kFloatUnary[] = {
-    {"aten.sqrt", kSqrt}, {"aten.rsqrt", kRsqrt}, {"aten.reciprocal", kRcp}, {"aten.exp", kExp},
-    {"aten.exp2", kExp2}, {"aten.log", kLog},     {"aten.log1p", kLog1p},    {"aten.tanh", kTanh},
-    {"aten.erf", kErf},   {"aten.sin", kSin},     {"aten.cos", kCos}};
+constexpr UnaryRow kFloatUnary[] = {{"aten.sqrt", kSqrt},   {"aten.rsqrt", kRsqrt}, {"aten.reciprocal", kRcp},
+                                    {"aten.exp", kExp},     {"aten.exp2", kExp2},   {"aten.log", kLog},
+                                    {"aten.log1p", kLog1p}, {"aten.tanh", kTanh},   {"aten.erf", kErf},
+                                    {"aten.sin", kSin},     {"aten.cos", kCos}};
 // Defined on the operand's own type; the last three are the identity on integers.
 constexpr UnaryRow kNumericUnary[] = {{"aten.neg", kNeg},
                                       {"aten.abs", kAbs},
@@ -29,11 +29,11 @@ constexpr UnaryRow kNumericUnary[] = {{"aten.neg", kNeg},
                                       {"aten.round", kRound}};
 // Of two tensors or a tensor and a number (`.Scalar`).
 constexpr UnaryRow kBinary[] = {
-    {"aten.add", kAdd},         {"aten.sub", kSub},     {"aten.mul", kMul},         {"aten.div", kDiv},
-    {"aten.pow", kPow},         {"aten.maximum", kMax}, {"aten.minimum", kMin},     {"aten.remainder", kMod},
-    {"aten.atan2", kAtan2},     {"aten.eq", kEq},       {"aten.ne", kNe},           {"aten.lt", kLt},
-    {"aten.le", kLe},           {"aten.gt", kGt},       {"aten.ge", kGe},           {"aten.bitwise_and", kAnd},
-    {"aten.bitwise_or", kOr},   {"aten.bitwise_xor", kXor}};
+    {"aten.add", kAdd},       {"aten.sub", kSub},        {"aten.mul", kMul},     {"aten.div", kDiv},
+    {"aten.pow", kPow},       {"aten.maximum", kMax},    {"aten.minimum", kMin}, {"aten.remainder", kMod},
+    {"aten.atan2", kAtan2},   {"aten.eq", kEq},          {"aten.ne", kNe},       {"aten.lt", kLt},
+    {"aten.le", kLe},         {"aten.gt", kGt},          {"aten.ge", kGe},       {"aten.bitwise_and", kAnd},
+    {"aten.bitwise_or", kOr}, {"aten.bitwise_xor", kXor}};
 
 template <size_t N>
 std::optional<ScalarOp> find(const UnaryRow (&rows)[N], std::string_view op) {
@@ -150,8 +150,8 @@ class Pointwise {
     for (const char* name : {"min", "max"}) {
       for (const auto& [given, bound] : node_.attributes) {
         if (given != name || std::holds_alternative<std::monostate>(bound)) continue;
-        const ExprId limit =
-            is_floating(compute) ? b_.number(number_of(bound), compute) : b_.integer(integer_of(bound), compute);
+        const ExprId limit = is_floating(compute) ? b_.number(number_of(bound), compute)
+                                                  : b_.integer(integer_of(bound), compute);
         x = b_.binary(given == "min" ? kMax : kMin, x, limit);
       }
     }
@@ -220,16 +220,16 @@ int pointwise_cost(const Node& node) {
     int cost;
   };
   static constexpr Row kRows[] = {
-      {"aten.clone", 0},   {"aten.gelu", 12}, {"aten.sigmoid", 8}, {"aten.silu", 8}, {"aten.exp", 5},
-      {"aten.exp2", 5},    {"aten.log", 5},   {"aten.log1p", 5},   {"aten.tanh", 8}, {"aten.erf", 8},
-      {"aten.sin", 8},     {"aten.cos", 8},   {"aten.pow", 10},    {"aten.atan2", 10},
-      {"aten.pow.Scalar", 10}};
+      {"aten.clone", 0}, {"aten.gelu", 12}, {"aten.sigmoid", 8}, {"aten.silu", 8},   {"aten.exp", 5},
+      {"aten.exp2", 5},  {"aten.log", 5},   {"aten.log1p", 5},   {"aten.tanh", 8},   {"aten.erf", 8},
+      {"aten.sin", 8},   {"aten.cos", 8},   {"aten.pow", 10},    {"aten.atan2", 10}, {"aten.pow.Scalar", 10}};
   for (const Row& row : kRows)
     if (row.op == node.op->name) return row.cost;
   return 1;
 }
 
-ExprId lower_pointwise(ExprBuilder& b, const Graph& graph, const Node& node, std::span<const ExprId> operands) {
+ExprId lower_pointwise(ExprBuilder& b, const Graph& graph, const Node& node,
+                       std::span<const ExprId> operands) {
   return Pointwise(b, graph, node, operands).run();
 }
 

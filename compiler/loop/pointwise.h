@@ -1,5 +1,5 @@
-// Pointwise ops as scalar expressions: where sigmoid, gelu, clamp and their like become arithmetic. f16 and bf16 are
-// computed in f32 and rounded once, at the node's result; integers narrower than 32 bits in i32.
+// Pointwise ops as scalar expressions: where sigmoid, gelu, clamp and their like become arithmetic. f16 and
+// bf16 are computed in f32 and rounded once, at the node's result; integers narrower than 32 bits in i32.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@ namespace edge_infer::loop {
 bool is_pointwise(const Node& node);
 
 // The node's result in its own dtype, from operands in theirs.
-ExprId lower_pointwise(ExprBuilder& b, const Graph& graph, const Node& node, std::span<const ExprId> operands);
+ExprId lower_pointwise(ExprBuilder& b, const Graph& graph, const Node& node,
+                       std::span<const ExprId> operands);
 
 // Roughly how many simple operations an element costs; a transcendental function counts for several.
 int pointwise_cost(const Node& node);

@@ -42,9 +42,9 @@ Result<bool> eliminate_dead_nodes(Graph& graph, const PassContext& context);
 // kernels want whole ops.
 Result<bool> decompose(Graph& graph, const PassContext& context);
 
-// Makes linears that read one value one linear on joined constants (`aten.cat` of them along dimension 0) and slices of its
-// result: one product reads the rows once. Needs constant weights, and constant biases in all or none. Not in the
-// default pipeline: only a compiler that joins constants when it packs them gains.
+// Makes linears that read one value one linear on joined constants (`aten.cat` of them along dimension 0) and
+// slices of its result: one product reads the rows once. Needs constant weights, and constant biases in all
+// or none. Not in the default pipeline: only a compiler that joins constants when it packs them gains.
 Result<bool> merge_parallel_linears(Graph& graph, const PassContext& context);
 
 // What a graph has gone through: captured -> canonical -> primitive.

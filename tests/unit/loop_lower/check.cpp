@@ -5,17 +5,19 @@
 #include <cmath>
 #include <random>
 
+#include "compiler/graph/op_table.h"
 #include "compiler/graph/parse.h"
 #include "compiler/graph/verify.h"
 #include "compiler/loop/print.h"
+#include "compiler/loop/verify.h"
 #include "compiler/passes/passes.h"
 #include "tests/unit/loop_lower/interpret.h"
 
 namespace edge_infer::loop::test {
 namespace {
 
-HostTensor random_tensor(const edge_infer::Value& value, const std::vector<int64_t>& sizes, std::mt19937& random,
-                         const SymbolValues& symbols) {
+HostTensor random_tensor(const edge_infer::Value& value, const std::vector<int64_t>& sizes,
+                         std::mt19937& random, const SymbolValues& symbols) {
   HostTensor t = *make_host_tensor(value.type.dtype, sizes);
   const auto n = static_cast<size_t>(t.elements());
   if (is_floating(t.dtype)) {
@@ -55,6 +57,26 @@ Graph optimized(std::string_view text) {
   return graph;
 }
 
+std::string text_of(const LoopProgram& program, const Graph& graph) {
+  std::string text;
+  for (const LoopNest& nest : program.nests) text += print(nest) + "\n";
+  for (const Step& step : program.steps) {
+    std::string ops, buffers;
+    for (const NodeId id : step.nodes) ops += " %" + graph.value(graph.node(id).outputs[0]).name;
+    for (const int32_t b : step.buffers) buffers += fmt::format(" {}", b);
+    const std::string name = step.nest >= 0 ? "@" + program.nests[static_cast<size_t>(step.nest)].name
+                                            : "prebuilt " + graph.node(step.nodes.front()).op->name;
+    text += fmt::format("step {} buffers{} :{}\n", name, buffers, ops);
+  }
+  for (const Unfused& edge : program.unfused) {
+    const auto name = [&](NodeId id) {
+      return id == kNoNode ? std::string("input") : "%" + graph.value(graph.node(id).outputs[0]).name;
+    };
+    text += fmt::format("unfused {} -> {}: {}\n", name(edge.producer), name(edge.consumer), edge.reason);
+  }
+  return text;
+}
+
 int nest_steps(const LoopProgram& program) {
   int count = 0;
   for (const Step& step : program.steps) count += step.nest >= 0;
@@ -64,6 +86,8 @@ int nest_steps(const LoopProgram& program) {
 std::string difference_from_evaluate(const LoopProgram& program, const Graph& graph,
                                      std::span<const HostTensor> inputs, const TensorMap& constants,
                                      std::span<const double> error_bounds) {
+  for (const LoopNest& nest : program.nests)
+    if (const Status status = verify(nest); !status) return "verify: " + status.error().message;
   const auto want = evaluate(graph, inputs, constants);
   if (!want) return "evaluate: " + want.error().message;
   const auto got = interpret(program, graph, inputs, constants);
@@ -77,7 +101,8 @@ std::string difference_from_evaluate(const LoopProgram& program, const Graph& gr
       const bool narrow = a.dtype == DType::kF16 || a.dtype == DType::kBF16;
       double limit = !is_floating(a.dtype) ? 0 : (narrow ? 1e-2 : 1e-5) * std::fabs(y[i]) + 1e-6;
       if (!error_bounds.empty() && is_floating(a.dtype)) limit += error_bounds[o];
-      const bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) || std::fabs(x[i] - y[i]) <= limit;
+      const bool same =
+          x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) || std::fabs(x[i] - y[i]) <= limit;
       if (!same) return fmt::format("output {} element {}: {} instead of {}", o, i, x[i], y[i]);
     }
   }

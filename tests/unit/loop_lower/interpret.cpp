@@ -31,12 +31,18 @@ struct Memory {
 
 int64_t wrap(DType dtype, int64_t v) {
   switch (dtype) {
-    case DType::kI32: return static_cast<int32_t>(v);
-    case DType::kI16: return static_cast<int16_t>(v);
-    case DType::kI8: return static_cast<int8_t>(v);
-    case DType::kU8: return static_cast<uint8_t>(v);
-    case DType::kBool: return v != 0;
-    default: return v;
+    case DType::kI32:
+      return static_cast<int32_t>(v);
+    case DType::kI16:
+      return static_cast<int16_t>(v);
+    case DType::kI8:
+      return static_cast<int8_t>(v);
+    case DType::kU8:
+      return static_cast<uint8_t>(v);
+    case DType::kBool:
+      return v != 0;
+    default:
+      return v;
   }
 }
 
@@ -51,67 +57,110 @@ Number cast(Number x, DType from, DType to) {
 
 double unary(ScalarOp op, double x) {
   switch (op) {
-    case ScalarOp::kNeg: return -x;
-    case ScalarOp::kAbs: return std::fabs(x);
-    case ScalarOp::kSqrt: return std::sqrt(x);
-    case ScalarOp::kRsqrt: return 1 / std::sqrt(x);
-    case ScalarOp::kRcp: return 1 / x;
-    case ScalarOp::kExp: return std::exp(x);
-    case ScalarOp::kExp2: return std::exp2(x);
-    case ScalarOp::kLog: return std::log(x);
-    case ScalarOp::kLog1p: return std::log1p(x);
-    case ScalarOp::kTanh: return std::tanh(x);
-    case ScalarOp::kErf: return std::erf(x);
-    case ScalarOp::kSin: return std::sin(x);
-    case ScalarOp::kCos: return std::cos(x);
-    case ScalarOp::kFloor: return std::floor(x);
-    case ScalarOp::kCeil: return std::ceil(x);
-    case ScalarOp::kRound: return std::nearbyint(x);
-    default: return std::nan("");
+    case ScalarOp::kNeg:
+      return -x;
+    case ScalarOp::kAbs:
+      return std::fabs(x);
+    case ScalarOp::kSqrt:
+      return std::sqrt(x);
+    case ScalarOp::kRsqrt:
+      return 1 / std::sqrt(x);
+    case ScalarOp::kRcp:
+      return 1 / x;
+    case ScalarOp::kExp:
+      return std::exp(x);
+    case ScalarOp::kExp2:
+      return std::exp2(x);
+    case ScalarOp::kLog:
+      return std::log(x);
+    case ScalarOp::kLog1p:
+      return std::log1p(x);
+    case ScalarOp::kTanh:
+      return std::tanh(x);
+    case ScalarOp::kErf:
+      return std::erf(x);
+    case ScalarOp::kSin:
+      return std::sin(x);
+    case ScalarOp::kCos:
+      return std::cos(x);
+    case ScalarOp::kFloor:
+      return std::floor(x);
+    case ScalarOp::kCeil:
+      return std::ceil(x);
+    case ScalarOp::kRound:
+      return std::nearbyint(x);
+    default:
+      return std::nan("");
   }
 }
 double binary(ScalarOp op, double a, double b) {
   const bool nan = std::isnan(a) || std::isnan(b);
   switch (op) {
-    case ScalarOp::kAdd: return a + b;
-    case ScalarOp::kSub: return a - b;
-    case ScalarOp::kMul: return a * b;
-    case ScalarOp::kDiv: return a / b;
-    case ScalarOp::kMin: return nan ? std::nan("") : std::min(a, b);
-    case ScalarOp::kMax: return nan ? std::nan("") : std::max(a, b);
-    case ScalarOp::kPow: return std::pow(a, b);
-    case ScalarOp::kAtan2: return std::atan2(a, b);
+    case ScalarOp::kAdd:
+      return a + b;
+    case ScalarOp::kSub:
+      return a - b;
+    case ScalarOp::kMul:
+      return a * b;
+    case ScalarOp::kDiv:
+      return a / b;
+    case ScalarOp::kMin:
+      return nan ? std::nan("") : std::min(a, b);
+    case ScalarOp::kMax:
+      return nan ? std::nan("") : std::max(a, b);
+    case ScalarOp::kPow:
+      return std::pow(a, b);
+    case ScalarOp::kAtan2:
+      return std::atan2(a, b);
     case ScalarOp::kMod: {
       const double r = std::fmod(a, b);
       return r != 0 && (r < 0) != (b < 0) ? r + b : r;
     }
-    default: return std::nan("");
+    default:
+      return std::nan("");
   }
 }
 int64_t binary(ScalarOp op, int64_t a, int64_t b) {
   switch (op) {
-    case ScalarOp::kAdd: return wrapping_add(a, b);
-    case ScalarOp::kSub: return wrapping_sub(a, b);
-    case ScalarOp::kMul: return wrapping_mul(a, b);
-    case ScalarOp::kMin: return std::min(a, b);
-    case ScalarOp::kMax: return std::max(a, b);
-    case ScalarOp::kPow: return wrapping_pow(a, b);
-    case ScalarOp::kMod: return b == 0 ? 0 : floor_remainder(a, b);
-    case ScalarOp::kAnd: return a & b;
-    case ScalarOp::kOr: return a | b;
-    case ScalarOp::kXor: return a ^ b;
-    default: return 0;
+    case ScalarOp::kAdd:
+      return wrapping_add(a, b);
+    case ScalarOp::kSub:
+      return wrapping_sub(a, b);
+    case ScalarOp::kMul:
+      return wrapping_mul(a, b);
+    case ScalarOp::kMin:
+      return std::min(a, b);
+    case ScalarOp::kMax:
+      return std::max(a, b);
+    case ScalarOp::kPow:
+      return wrapping_pow(a, b);
+    case ScalarOp::kMod:
+      return b == 0 ? 0 : floor_remainder(a, b);
+    case ScalarOp::kAnd:
+      return a & b;
+    case ScalarOp::kOr:
+      return a | b;
+    case ScalarOp::kXor:
+      return a ^ b;
+    default:
+      return 0;
   }
 }
 template <typename T>
 bool compare(ScalarOp op, T a, T b) {
   switch (op) {
-    case ScalarOp::kEq: return a == b;
-    case ScalarOp::kNe: return a != b;
-    case ScalarOp::kLt: return a < b;
-    case ScalarOp::kLe: return a <= b;
-    case ScalarOp::kGt: return a > b;
-    default: return a >= b;
+    case ScalarOp::kEq:
+      return a == b;
+    case ScalarOp::kNe:
+      return a != b;
+    case ScalarOp::kLt:
+      return a < b;
+    case ScalarOp::kLe:
+      return a <= b;
+    case ScalarOp::kGt:
+      return a > b;
+    default:
+      return a >= b;
   }
 }
 
@@ -167,7 +216,9 @@ class Interpreter {
     }
     return it->second.evaluate(environment_);
   }
-  void set_axis(AxisId axis, int64_t v) { environment_[nest_.symbols.size() + static_cast<size_t>(axis)] = v; }
+  void set_axis(AxisId axis, int64_t v) {
+    environment_[nest_.symbols.size() + static_cast<size_t>(axis)] = v;
+  }
   void set_value(int32_t id, Number x) {
     values_[static_cast<size_t>(id)] = x;
     environment_[nest_.symbols.size() + nest_.axes.size() + static_cast<size_t>(id)] = x.i;
@@ -197,18 +248,23 @@ class Interpreter {
     const Expr& e = nest_.expr(id);
     const bool floating = is_floating(e.dtype);
     switch (e.kind) {
-      case Expr::Kind::kConst: return {e.number, e.integer};
+      case Expr::Kind::kConst:
+        return {e.number, e.integer};
       case Expr::Kind::kSize: {
         const int64_t v = index_of(id);
         return floating ? Number{static_cast<double>(v), 0} : Number{0, wrap(e.dtype, v)};
       }
-      case Expr::Kind::kValue: return values_[static_cast<size_t>(e.id)];
+      case Expr::Kind::kValue:
+        return values_[static_cast<size_t>(e.id)];
       case Expr::Kind::kLoad:
         if (e.operands[0] != kNoExpr && value(e.operands[0]).i == 0) return value(e.operands[1]);
         return read(*buffers_[static_cast<size_t>(e.id)], index_of(id));
-      case Expr::Kind::kLocal: return read(locals_[static_cast<size_t>(e.id)], index_of(id));
-      case Expr::Kind::kCast: return cast(value(e.operands[0]), nest_.expr(e.operands[0]).dtype, e.dtype);
-      case Expr::Kind::kSelect: return value(e.operands[0]).i != 0 ? value(e.operands[1]) : value(e.operands[2]);
+      case Expr::Kind::kLocal:
+        return read(locals_[static_cast<size_t>(e.id)], index_of(id));
+      case Expr::Kind::kCast:
+        return cast(value(e.operands[0]), nest_.expr(e.operands[0]).dtype, e.dtype);
+      case Expr::Kind::kSelect:
+        return value(e.operands[0]).i != 0 ? value(e.operands[1]) : value(e.operands[2]);
       case Expr::Kind::kUnary: {
         const Number x = value(e.operands[0]);
         if (e.op == ScalarOp::kIsNan) return {0, std::isnan(x.d)};
@@ -218,7 +274,8 @@ class Interpreter {
       }
       case Expr::Kind::kBinary: {
         const Number a = value(e.operands[0]), b = value(e.operands[1]);
-        return floating ? Number{binary(e.op, a.d, b.d), 0} : Number{0, wrap(e.dtype, binary(e.op, a.i, b.i))};
+        return floating ? Number{binary(e.op, a.d, b.d), 0}
+                        : Number{0, wrap(e.dtype, binary(e.op, a.i, b.i))};
       }
       case Expr::Kind::kCompare: {
         const Number a = value(e.operands[0]), b = value(e.operands[1]);
@@ -256,8 +313,12 @@ class Interpreter {
     locals_[i].dtype = nest_.locals[i].dtype;
     locals_[i].resize(static_cast<size_t>(evaluate(nest_.locals[i].size)));
   }
-  void run(const StoreLocal& s) { write(locals_[static_cast<size_t>(s.local)], index_of(s.index, &s), value(s.expr)); }
-  void run(const Store& s) { write(*buffers_[static_cast<size_t>(s.buffer)], index_of(s.index, &s), value(s.expr)); }
+  void run(const StoreLocal& s) {
+    write(locals_[static_cast<size_t>(s.local)], index_of(s.index, &s), value(s.expr));
+  }
+  void run(const Store& s) {
+    write(*buffers_[static_cast<size_t>(s.buffer)], index_of(s.index, &s), value(s.expr));
+  }
   void run(const Reduce& reduce) {
     std::vector<Number> elements;
     over(reduce.axes, [&] { elements.push_back(value(reduce.expr)); });
@@ -292,8 +353,9 @@ class Interpreter {
         const bool max = reduce.op == ReduceOp::kArgMax;
         for (size_t i = 1; i < elements.size(); ++i) {
           const Number a = elements[i], b = elements[best];
-          const bool better = floating ? !std::isnan(b.d) && (std::isnan(a.d) || (max ? a.d > b.d : a.d < b.d))
-                                       : (max ? a.i > b.i : a.i < b.i);
+          const bool better = floating
+                                  ? !std::isnan(b.d) && (std::isnan(a.d) || (max ? a.d > b.d : a.d < b.d))
+                                  : (max ? a.i > b.i : a.i < b.i);
           if (better) best = i;
         }
         result.i = static_cast<int64_t>(best);
@@ -312,7 +374,8 @@ class Interpreter {
     set_value(reduce.values[0], result);
   }
   void run(const Gemm& gemm) {
-    const int64_t n_extent = evaluate(nest_.axis(gemm.n).extent), k_extent = evaluate(nest_.axis(gemm.k).extent);
+    const int64_t n_extent = evaluate(nest_.axis(gemm.n).extent),
+                  k_extent = evaluate(nest_.axis(gemm.k).extent);
     std::vector<double> a;
     for (int64_t k = 0; k < k_extent; ++k) {
       set_axis(gemm.k, k);
@@ -321,14 +384,16 @@ class Interpreter {
     for (int64_t n = 0; n < n_extent; ++n) {
       double sum = 0;
       for (int64_t k = 0; k < k_extent; ++k)
-        sum += a[static_cast<size_t>(k)] * read(*buffers_[static_cast<size_t>(gemm.weight)], n * k_extent + k).d;
+        sum +=
+            a[static_cast<size_t>(k)] * read(*buffers_[static_cast<size_t>(gemm.weight)], n * k_extent + k).d;
       set_axis(gemm.n, n);
       set_value(gemm.value, {sum, 0});
       body(gemm.body);
     }
   }
   void run(const Attention& t) {
-    const int64_t m = environment_[nest_.symbols.size() + static_cast<size_t>(std::get<For>(nest_.body[0].node).axis)];
+    const int64_t m =
+        environment_[nest_.symbols.size() + static_cast<size_t>(std::get<For>(nest_.body[0].node).axis)];
     const int64_t unit = m / t.heads, head = m % t.heads, kv = head / (t.heads / t.kv_heads);
     const auto at = [&](int32_t b, int64_t i) { return read(*buffers_[static_cast<size_t>(b)], i); };
     const int64_t seq = at(t.units, 2 * unit).i, first = at(t.units, 2 * unit + 1).i;
@@ -350,8 +415,8 @@ class Interpreter {
         for (size_t j = 0; j < p.size(); ++j)
           out += p[j] / sum *
                  at(t.v.buffer, (begin + static_cast<int64_t>(j)) * t.v.row + t.v.offset + kv * t.dim + d).d;
-        write(*buffers_[static_cast<size_t>(t.out.buffer)], (begin + i) * t.out.row + t.out.offset + head * t.dim + d,
-              {out, 0});
+        write(*buffers_[static_cast<size_t>(t.out.buffer)],
+              (begin + i) * t.out.row + t.out.offset + head * t.dim + d, {out, 0});
       }
     }
   }
@@ -459,7 +524,8 @@ Result<std::vector<HostTensor>> interpret(const LoopProgram& program, const Grap
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNoValue) continue;
       EDGE_INFER_ASSIGN(auto sizes, sizes_of(graph.value(node.inputs[i]).type.sizes, symbols));
-      EDGE_INFER_ASSIGN(operands[i], tensor_of(buffers[static_cast<size_t>(step.buffers[i])], std::move(sizes)));
+      EDGE_INFER_ASSIGN(operands[i],
+                        tensor_of(buffers[static_cast<size_t>(step.buffers[i])], std::move(sizes)));
       pointers[i] = &operands[i];
     }
     for (const ValueId v : node.outputs) {

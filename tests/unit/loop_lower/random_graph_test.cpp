@@ -1,9 +1,10 @@
+#include "tests/conformance/random_graph.h"
+
 #include <gtest/gtest.h>
 
 #include "compiler/graph/op_table.h"
 #include "compiler/graph/print.h"
 #include "compiler/loop/print.h"
-#include "tests/conformance/random_graph.h"
 #include "tests/unit/loop_lower/check.h"
 
 namespace edge_infer::loop::test {
@@ -24,7 +25,7 @@ void check(const RandomGraph& random, const LowerOptions& options, uint64_t seed
         difference_from_evaluate(program, random.graph, inputs, random.constants, random.error_bounds);
     ASSERT_EQ(text, "") << "T = " << inputs[0].sizes[0] << "\n"
                         << print(random.graph) << "\n"
-                        << print_loops(program, random.graph);
+                        << text_of(program, random.graph);
   }
 }
 
@@ -48,8 +49,8 @@ TEST(LowerRandomGraphs, programs_equal_evaluate_and_fuse_half_of_the_nodes) {
   }
   ASSERT_GT(counted, 100);
   const double mean = share / counted;
-  std::cout << fmt::format("{} graphs of 10 nodes or more: {:.3f} kernels a node; {} of {} steps prebuilt\n", counted,
-                           mean, prebuilt, steps);
+  std::cout << fmt::format("{} graphs of 10 nodes or more: {:.3f} kernels a node; {} of {} steps prebuilt\n",
+                           counted, mean, prebuilt, steps);
   EXPECT_LE(mean, 0.5);
 }
 
@@ -68,7 +69,7 @@ TEST(LowerRandomGraphs, the_same_graph_gives_the_same_text) {
     const RandomGraph random = make_random_graph(seed, 20);
     const auto a = lower(random.graph, {}), b = lower(random.graph, {});
     ASSERT_TRUE(a && b);
-    EXPECT_EQ(print_loops(*a, random.graph), print_loops(*b, random.graph));
+    EXPECT_EQ(text_of(*a, random.graph), text_of(*b, random.graph));
   }
 }
 

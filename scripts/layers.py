@@ -22,6 +22,7 @@ ALLOWED = {
     "compiler/loop": ["runtime/base", "runtime/symbolic", "compiler/graph"],
     "compiler": ["runtime", "compiler"],
     "backends/cpu": RUNTIME,
+    "backends/cpu/codegen": ["runtime", "compiler", "backends/cpu"],
     "backends/null": RUNTIME,
     "backends": ["runtime", "backends/cpu", "backends/null"],
     "models/files": ["runtime/base"],

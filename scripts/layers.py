@@ -25,7 +25,6 @@ ALLOWED = {
     "backends/cpu/templates": ["runtime", "compiler"],
     "backends/cpu": RUNTIME,
     "backends/cpu/cc": ["runtime/base", "runtime/program"],
-    "backends/cpu/codegen": ["runtime", "compiler", "backends/cpu"],
     "backends/null": RUNTIME,
     "backends": ["runtime", "compiler", "backends/cpu", "backends/null"],
     "models/files": ["runtime/base"],

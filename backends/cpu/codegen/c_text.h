@@ -1,4 +1,5 @@
-// C text of one kernel: how element types are named there and held in registers, and lines with their indentation.
+// C text of one kernel: how element types are named there and held in registers, and lines with their
+// indentation.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +12,8 @@
 
 namespace edge_infer::cpu_codegen {
 
-// What values of an element type are computed as: f16 and bf16 as float, integers of less than 32 bits as i32 in
-// their own range, bool as 0 and 1 in scalars and as a mask of 0 and -1 in vectors.
+// What values of an element type are computed as: f16 and bf16 as float, integers of less than 32 bits as i32
+// in their own range, bool as 0 and 1 in scalars and as a mask of 0 and -1 in vectors.
 enum class Lane { kF32, kF64, kI32, kI64, kBool };
 
 constexpr Lane lane_of(DType dtype) {
@@ -49,6 +50,7 @@ std::string integer_literal(int64_t value, Lane lane);
 
 class Lines {
  public:
+  explicit Lines(int depth = 0) : depth_(depth) {}
   template <typename... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
     add(fmt::format(format, std::forward<Args>(args)...));

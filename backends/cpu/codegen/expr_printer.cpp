@@ -59,7 +59,7 @@ std::string KernelPrinter::symbol_name(std::string_view symbol, bool in_lane) co
   if (const auto it = symbols_.find(symbol); it != symbols_.end()) return it->second;
   if (const auto it = axes_.find(symbol); it != axes_.end()) {
     const std::string name = axis_name(it->second);
-    return in_lane && it->second == lanes_->axis ? fmt::format("({} + l)", name) : name;
+    return in_lane && symbol == nest_.axis(lanes_->axis).name ? fmt::format("({} + l)", name) : name;
   }
   return in_lane && varies(symbol) ? fmt::format("{}[l]", symbol) : std::string(symbol);
 }
@@ -149,7 +149,8 @@ Text KernelPrinter::emit_new(ExprId id) {
   return {};
 }
 
-Text KernelPrinter::element(DType dtype, const std::string& pointer, const SymInt& index, const Expr* predicated) {
+Text KernelPrinter::element(DType dtype, const std::string& pointer, const SymInt& index,
+                            const Expr* predicated) {
   const std::string_view type = dtype_name(dtype);
   const Lane lane = lane_of(dtype);
   const std::optional<SymInt> step = step_of(index);
@@ -164,7 +165,8 @@ Text KernelPrinter::element(DType dtype, const std::string& pointer, const SymIn
     std::string code = fmt::format("load1_{}({})", type, at);
     if (predicated == nullptr) return {.code = std::move(code)};
     if (!other.vector)
-      return {.code = fmt::format("{} ? {} : {}", as_operand(mask), code, as_operand(other)), .atomic = false};
+      return {.code = fmt::format("{} ? {} : {}", as_operand(mask), code, as_operand(other)),
+              .atomic = false};
     return {.code = fmt::format("{} ? splat_{}({}) : {}", as_operand(mask), lane_name(lane), code,
                                 as_operand(other)),
             .vector = true,
@@ -174,8 +176,8 @@ Text KernelPrinter::element(DType dtype, const std::string& pointer, const SymIn
     if (mask.vector) {
       const std::string lanes =
           lanes_->whole ? mask.code : fmt::format("{} & below(lanes)", as_operand(mask));
-      return {.code = fmt::format("select_{}({}, load_if_{}({}, {}), {})", lane_name(lane), mask.code, type, at,
-                                  lanes, as_vector(other, lane)),
+      return {.code = fmt::format("select_{}({}, load_if_{}({}, {}), {})", lane_name(lane), mask.code, type,
+                                  at, lanes, as_vector(other, lane)),
               .vector = true};
     }
     const std::string code =
@@ -192,7 +194,8 @@ Text KernelPrinter::element(DType dtype, const std::string& pointer, const SymIn
     return {.code = fmt::format("{} ? {} : {}", mask.code, x.code, as_vector(other, lane)),
             .vector = true,
             .atomic = false};
-  return {.code = fmt::format("select_{}({}, {}, {})", lane_name(lane), mask.code, x.code, as_vector(other, lane)),
+  return {.code = fmt::format("select_{}({}, {}, {})", lane_name(lane), mask.code, x.code,
+                              as_vector(other, lane)),
           .vector = true};
 }
 
@@ -201,14 +204,14 @@ Text KernelPrinter::gather(DType dtype, const std::string& pointer, const SymInt
   const Lane lane = lane_of(dtype);
   const std::string name = fresh("t");
   const std::optional<SymInt> step = step_of(index);
-  const std::string place = step ? fmt::format("{} + l * {}", index_.print(index), index_.operand(*step))
-                                 : index_in_lane(index);
+  const std::string place =
+      step ? fmt::format("{} + l * {}", index_.print(index), index_.operand(*step)) : index_in_lane(index);
   out_.line("{} {} = splat_{}(0);", vector_type(lane), name, lane_name(lane));
   out_.open("for (int64_t l = 0; l < {}; ++l)", lane_end());
   std::string condition;
   if (mask != nullptr) condition = fmt::format("if ({}) ", mask->vector ? mask->code + "[l]" : mask->code);
-  out_.line("{}{}[l] = {}load1_{}({} + ({}));", condition, name, lane == Lane::kBool ? "-" : "", dtype_name(dtype),
-            pointer, place);
+  out_.line("{}{}[l] = {}load1_{}({} + ({}));", condition, name, lane == Lane::kBool ? "-" : "",
+            dtype_name(dtype), pointer, place);
   out_.close();
   return {.code = name, .vector = true};
 }
@@ -226,7 +229,9 @@ Text KernelPrinter::size_value(const Expr& e) {
   } else if (step->constant() != 0) {
     const std::string moved =
         step->constant() == 1 ? "iota_i64()" : fmt::format("iota_i64() * splat_i64({})", index_.print(*step));
-    x = {.code = fmt::format("splat_i64({}) + {}", index_.print(e.index), moved), .vector = true, .atomic = false};
+    x = {.code = fmt::format("splat_i64({}) + {}", index_.print(e.index), moved),
+         .vector = true,
+         .atomic = false};
   }
   return cast(x, DType::kI64, e.dtype);
 }
@@ -329,8 +334,8 @@ Text KernelPrinter::integer_binary(const Expr& e, const Text& a, const Text& b) 
     return wrapped(y);
   };
   const auto function = [&](std::string_view extra = "") {
-    return call(fmt::format("{}_{}", loop::scalar_op_name(e.op), lane_name(lane)), lane, {{&a, lane}, {&b, lane}},
-                extra);
+    return call(fmt::format("{}_{}", loop::scalar_op_name(e.op), lane_name(lane)), lane,
+                {{&a, lane}, {&b, lane}}, extra);
   };
   const bool logical = lane == Lane::kBool;
   const std::string width = fmt::format(", {}", dtype_size(e.dtype) * 8);
@@ -368,7 +373,9 @@ Text KernelPrinter::select(const Expr& e) {
             .vector = true};
   const bool vector = a.vector || b.vector;
   const auto side = [&](const Text& x) { return vector && !x.vector ? as_vector(x, lane) : as_operand(x); };
-  return {.code = fmt::format("{} ? {} : {}", as_operand(c), side(a), side(b)), .vector = vector, .atomic = false};
+  return {.code = fmt::format("{} ? {} : {}", as_operand(c), side(a), side(b)),
+          .vector = vector,
+          .atomic = false};
 }
 
 }  // namespace edge_infer::cpu_codegen

@@ -42,8 +42,7 @@ std::string IndexPrinter::division(const SymInt& atom) const {
   const bool quotient = node.kind == SymKind::kFloorDiv;
   const SymRange dividend = node.args[0].range(ranges), divisor = node.args[1].range(ranges);
   const bool plain = dividend.lo >= 0 && divisor.lo > 0;
-  const char* function =
-      plain ? (quotient ? "udiv" : "umod") : (quotient ? "floordiv1_i64" : "mod1_i64");
+  const char* function = plain ? (quotient ? "udiv" : "umod") : (quotient ? "floordiv1_i64" : "mod1_i64");
   return fmt::format("{}({}, {})", function, print(node.args[0]), print(node.args[1]));
 }
 
@@ -113,7 +112,8 @@ std::optional<SymInt> lane_step(const SymInt& index, std::string_view axis, bool
       return std::nullopt;
     case SymKind::kFloorDiv:
     case SymKind::kMod: {
-      // Within sixteen aligned lanes a dividend c * axis + (multiple of 16 c) crosses no multiple of the divisor.
+      // Within sixteen aligned lanes a dividend c * axis + (multiple of 16 c) crosses no multiple of the
+      // divisor.
       const auto divisor = node.args[1].constant();
       const auto inner = lane_step(node.args[0], axis, aligned, varies);
       if (!aligned || !divisor || !inner) return std::nullopt;

@@ -25,9 +25,9 @@ struct IndexPrinter {
   std::string division(const SymInt& atom) const;
 };
 
-// How far `index` moves from one lane to the next: lane l is at index + l * step. nullopt where that is no affine
-// map. `varies` tells which symbols differ between lanes; only `axis` ascends by one. `aligned`: the axis is a
-// multiple of 16 in the first lane, so that quotients by multiples of 16 stay.
+// How far `index` moves from one lane to the next: lane l is at index + l * step. nullopt where that is no
+// affine map. `varies` tells which symbols differ between lanes; only `axis` ascends by one. `aligned`: the
+// axis is a multiple of 16 in the first lane, so that quotients by multiples of 16 stay.
 std::optional<SymInt> lane_step(const SymInt& index, std::string_view axis, bool aligned,
                                 const std::function<bool(std::string_view)>& varies);
 

@@ -11,24 +11,31 @@ using loop::Body;
 using loop::ExprId;
 using loop::kNoExpr;
 
-KernelPrinter::KernelPrinter(const loop::LoopNest& nest)
-    : nest_(nest), ranges_(nest.symbols), forms_(nest.values.size(), Form::kUndefined) {
+KernelPrinter::KernelPrinter(const loop::LoopNest& nest, int depth)
+    : nest_(nest), out_(depth), ranges_(nest.symbols), forms_(nest.values.size(), Form::kUndefined) {
   for (size_t i = 0; i < nest.symbols.size(); ++i) symbols_[nest.symbols[i].name] = fmt::format("s{}", i);
   for (size_t i = 0; i < nest.axes.size(); ++i) {
     const loop::Axis& axis = nest.axes[i];
-    axes_[axis.name] = static_cast<AxisId>(i);
     const SymRange begin = axis.begin.range(ranges_), extent = axis.extent.range(ranges_);
-    const int64_t last = extent.hi > begin.lo ? extent.hi - 1 : begin.lo;
-    ranges_.push_back({.name = axis.name, .range = {begin.lo, last}});
+    const SymRange range{begin.lo, extent.hi > begin.lo ? extent.hi - 1 : begin.lo};
+    // Loops one after another may have axes of one name, which are one variable.
+    if (!axes_.emplace(axis.name, static_cast<AxisId>(i)).second) {
+      SymRange& known = std::ranges::find(ranges_, axis.name, &Symbol::name)->range;
+      known = {std::min(known.lo, range.lo), std::max(known.hi, range.hi)};
+      continue;
+    }
+    ranges_.push_back({.name = axis.name, .range = range});
   }
   for (size_t i = 0; i < nest.values.size(); ++i)
     ranges_.push_back({.name = fmt::format("v{}", i), .range = {INT64_MIN, INT64_MAX}});
   index_ = {.name = [this](std::string_view name) { return symbol_name(name, false); }, .ranges = ranges_};
-  lane_index_ = {.name = [this](std::string_view name) { return symbol_name(name, true); }, .ranges = ranges_};
+  lane_index_ = {.name = [this](std::string_view name) { return symbol_name(name, true); },
+                 .ranges = ranges_};
 }
 
 std::string KernelPrinter::axis_name(AxisId axis) const {
-  return nest_.axis(axis).kind == AxisKind::kWork ? "m" : fmt::format("i{}", axis);
+  const AxisId first = axes_.find(nest_.axis(axis).name)->second;
+  return nest_.axis(first).kind == AxisKind::kWork ? "m" : fmt::format("i{}", first);
 }
 
 std::string KernelPrinter::fresh(std::string_view prefix) {
@@ -82,8 +89,8 @@ void KernelPrinter::lane_loop(AxisId axis, const Range& range, const std::functi
   lanes_ = outer;
 }
 
-// What may run in the lanes of `axis`: no local of its own, no further vectors inside, and loads that go along the
-// axis rather than along a reduction inside.
+// What may run in the lanes of `axis`: no local of its own, no further vectors inside, and loads that go
+// along the axis rather than along a reduction inside.
 bool KernelPrinter::lanes_fit(AxisId axis, const Body& body) const {
   int along = 0, across = 0;
   const auto weigh = [&](ExprId root, const std::string& inner) {
@@ -119,7 +126,8 @@ bool KernelPrinter::lanes_fit(AxisId axis, const Body& body) const {
 bool KernelPrinter::work_in_lanes() const {
   const auto& work = std::get<loop::For>(nest_.body.front().node);
   const bool flat = std::ranges::none_of(work.body, [](const loop::Stmt& stmt) {
-    return std::holds_alternative<loop::For>(stmt.node) || std::holds_alternative<loop::StoreLocal>(stmt.node);
+    return std::holds_alternative<loop::For>(stmt.node) ||
+           std::holds_alternative<loop::StoreLocal>(stmt.node);
   });
   return flat && lanes_fit(work.axis, work.body);
 }
@@ -152,15 +160,21 @@ void KernelPrinter::print_lanes(AxisId axis, bool whole, bool aligned, const Bod
   lanes_ = outer;
 }
 
-void KernelPrinter::print_body(const Body& body) {
-  for (const loop::Stmt& stmt : body) print_stmt(stmt);
+void KernelPrinter::print_float_row(AxisId axis, ExprId e, const std::string& pointer) {
+  lane_loop(axis, range_of(axis),
+            [&] { store_element(DType::kF32, pointer, SymInt::symbol(nest_.axis(axis).name), e, kNoExpr); });
 }
 
-void KernelPrinter::print_stmt(const loop::Stmt& stmt) {
+void KernelPrinter::print_body(const Body& body) {
+  for (const loop::Stmt& stmt : body) print_statement(stmt);
+}
+
+void KernelPrinter::print_statement(const loop::Stmt& stmt) {
   std::visit(
       [this](const auto& node) {
         using Node = std::decay_t<decltype(node)>;
-        // Locals are declared with the function's other pointers; gemm and attention are templates around the slots.
+        // Locals are declared with the function's other pointers; gemm and attention are templates around the
+        // slots.
         if constexpr (!std::is_same_v<Node, loop::DeclareLocal> && !std::is_same_v<Node, loop::Gemm> &&
                       !std::is_same_v<Node, loop::Attention>)
           print(node);
@@ -187,8 +201,8 @@ void KernelPrinter::print(const loop::Let& let) {
 }
 
 void KernelPrinter::print(const loop::StoreLocal& store) {
-  store_element(nest_.locals[static_cast<size_t>(store.local)].dtype, fmt::format("c{}", store.local), store.index,
-                store.expr, kNoExpr);
+  store_element(nest_.locals[static_cast<size_t>(store.local)].dtype, fmt::format("c{}", store.local),
+                store.index, store.expr, kNoExpr);
 }
 
 void KernelPrinter::print(const loop::Store& store) {
@@ -231,10 +245,10 @@ void KernelPrinter::store_element(DType dtype, const std::string& pointer, const
     const Text values = named({.code = as_vector(x, lane), .vector = true, .atomic = false}, lane);
     if (mask.vector) mask = named(mask, Lane::kBool);
     out_.open("for (int64_t l = 0; l < {}; ++l)", lane_end());
-    const std::string place = step ? fmt::format("{} + l * {}", index_.print(index), index_.operand(*step))
-                                   : index_in_lane(index);
-    out_.line("{}store1_{}({} + ({}), {}[l]);", mask.vector ? fmt::format("if ({}[l]) ", mask.code) : "", type,
-              pointer, place, values.code);
+    const std::string place =
+        step ? fmt::format("{} + l * {}", index_.print(index), index_.operand(*step)) : index_in_lane(index);
+    out_.line("{}store1_{}({} + ({}), {}[l]);", mask.vector ? fmt::format("if ({}[l]) ", mask.code) : "",
+              type, pointer, place, values.code);
     out_.close();
   }
   if (predicate != kNoExpr && !mask.vector) {

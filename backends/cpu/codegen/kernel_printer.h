@@ -1,5 +1,5 @@
-// Prints statements of a nest as C. One printer per function body; names are made from ids (b0 buffers, s0 symbols, v0
-// values, c0 locals, i0 axes, m the work axis), so nothing of a model's naming reaches the text.
+// Prints statements of a nest as C. One printer per function body; names are made from ids (b0 buffers, s0
+// symbols, v0 values, c0 locals, i0 axes, m the work axis), so nothing of a model's naming reaches the text.
 #pragma once
 
 #include <functional>
@@ -25,14 +25,17 @@ struct Text {
 
 class KernelPrinter {
  public:
-  explicit KernelPrinter(const loop::LoopNest& nest);
+  KernelPrinter(const loop::LoopNest& nest, int depth);
 
   // Statements of one row; the text declares m itself or finds it declared.
   void print_body(const loop::Body& body);
+  void print_statement(const loop::Stmt& stmt);
   // All rows of [m0, m1); columns of [n0, n1) where the nest splits them.
   void print_rows();
   // `body` with the lanes of `axis` at its current value: sixteen, or `lanes` of them.
   void print_lanes(loop::AxisId axis, bool whole, bool aligned, const loop::Body& body);
+  // The values of `e` along `axis` into the floats at `pointer`.
+  void print_float_row(loop::AxisId axis, loop::ExprId e, const std::string& pointer);
   // Makes `id` a variable of the text that sixteen lanes (or one scalar) are in already.
   void define_value(int32_t id, bool vector);
 
@@ -56,7 +59,6 @@ class KernelPrinter {
   void print(const loop::Let& let);
   void print(const loop::StoreLocal& store);
   void print(const loop::Store& store);
-  void print_stmt(const loop::Stmt& stmt);
   void store_element(DType dtype, const std::string& pointer, const SymInt& index, loop::ExprId value,
                      loop::ExprId predicate);
   bool lanes_fit(loop::AxisId axis, const loop::Body& body) const;
@@ -73,7 +75,8 @@ class KernelPrinter {
   void print(const loop::Reduce& reduce);
   void print_extreme_index(const loop::Reduce& reduce);
   void print_moments(const loop::Reduce& reduce);
-  // Combines what `element` prints for each iteration: the accumulated value, of the lanes or (out of lanes) a scalar.
+  // Combines what `element` prints for each iteration: the accumulated value, of the lanes or (out of lanes)
+  // a scalar.
   std::string accumulate(const loop::Reduce& reduce, loop::ReduceOp op, Lane lane,
                          const std::function<Text(const std::string& accumulator)>& step);
   void reduce_loops(std::span<const loop::AxisId> axes, const std::function<void()>& inner);

@@ -29,8 +29,9 @@ struct Prelude {
       for_each_identifier(rest.substr(0, names_end),
                           [this](std::string_view name) { by_name.emplace(name, segments.size()); });
       at = rest.find(kMark);
-      segments.push_back({.text = rest.substr(names_end + 1, at == std::string_view::npos ? at : at - names_end),
-                          .needs = {}});
+      segments.push_back(
+          {.text = rest.substr(names_end + 1, at == std::string_view::npos ? at : at - names_end),
+           .needs = {}});
     }
     for (Segment& segment : segments)
       for_each_identifier(segment.text, [&](std::string_view name) {

@@ -6,8 +6,8 @@
 
 namespace edge_infer::cpu_codegen {
 
-// The head of prelude.c and each of its segments that defines a name which `kernel`, or a chosen segment, uses; in the
-// file's order.
+// The head of prelude.c and each of its segments that defines a name which `kernel`, or a chosen segment,
+// uses; in the file's order.
 std::string select_prelude(std::string_view kernel);
 
 // Calls `visit(identifier)` for each identifier of C text, comments and strings included.

@@ -1,6 +1,7 @@
-// Reductions as C. Out of lanes the last axis runs in sixteen lanes, which are folded by halves at the end; inside of
-// lanes each lane reduces for itself, floating sums and products in sixteen partial results, so that both orders are one:
-// iteration i goes to partial i mod 16. Segments are summed in blocks of 64 iterations from their first.
+// Reductions as C. Out of lanes the last axis runs in sixteen lanes, which are folded by halves at the end;
+// inside of lanes each lane reduces for itself, floating sums and products in sixteen partial results, so
+// that both orders are one: iteration i goes to partial i mod 16. Segments are summed in blocks of 64
+// iterations from their first.
 #include <algorithm>
 
 #include "backends/cpu/codegen/kernel_printer.h"
@@ -19,8 +20,7 @@ constexpr int64_t kSegmentBlock = 64;
 std::string identity(ReduceOp op, DType dtype) {
   const Lane lane = lane_of(dtype);
   const auto bound = [&](bool least) -> std::string {
-    if (is_float(lane))
-      return number_literal(least ? -__builtin_inf() : __builtin_inf(), lane);
+    if (is_float(lane)) return number_literal(least ? -__builtin_inf() : __builtin_inf(), lane);
     switch (dtype) {
       case DType::kI64:
         return integer_literal(least ? INT64_MIN : INT64_MAX, lane);
@@ -104,7 +104,8 @@ std::string KernelPrinter::accumulate(const Reduce& reduce, ReduceOp op, Lane la
       reduce.axes, [&](AxisId axis) { return nest_.axis(axis).kind == AxisKind::kSegment; });
   const bool blocks = ordered && segment != reduce.axes.end();
   const DType dtype = nest_.values[static_cast<size_t>(reduce.values.front())].dtype;
-  const DType element = op == ReduceOp::kSum && reduce.op == ReduceOp::kMoments ? nest_.expr(reduce.expr).dtype : dtype;
+  const DType element =
+      op == ReduceOp::kSum && reduce.op == ReduceOp::kMoments ? nest_.expr(reduce.expr).dtype : dtype;
   const std::string_view type = vector_type(lane);
   const std::string start = fmt::format("splat_{}({})", lane_name(lane), identity(op, element));
 
@@ -163,13 +164,13 @@ void KernelPrinter::print(const Reduce& reduce) {
   const bool vector = lanes_.has_value();
   std::string result = accumulate(reduce, reduce.op, lane, [&](const std::string& accumulator) -> Text {
     const loop::Expr& e = nest_.expr(reduce.expr);
-    const bool product = reduce.op == ReduceOp::kSum && is_float(lane) && e.kind == loop::Expr::Kind::kBinary &&
-                         e.op == loop::ScalarOp::kMul;
+    const bool product = reduce.op == ReduceOp::kSum && is_float(lane) &&
+                         e.kind == loop::Expr::Kind::kBinary && e.op == loop::ScalarOp::kMul;
     begin_statement({reduce.expr});
     if (product) {
       const Text a = emit(e.operands[0]), b = emit(e.operands[1]);
-      return {.code = fmt::format("fma_{}({}, {}, {})", lane_name(lane), as_vector(a, lane), as_vector(b, lane),
-                                  accumulator),
+      return {.code = fmt::format("fma_{}({}, {}, {})", lane_name(lane), as_vector(a, lane),
+                                  as_vector(b, lane), accumulator),
               .vector = true};
     }
     const Text x = emit(reduce.expr);
@@ -177,7 +178,8 @@ void KernelPrinter::print(const Reduce& reduce) {
     return {.code = combined(reduce.op, lane, accumulator, as_operand(operand)), .vector = true};
   });
   const std::string_view narrow = dtype_name(dtype);
-  if (lane == Lane::kI32 && dtype != DType::kI32 && (reduce.op == ReduceOp::kSum || reduce.op == ReduceOp::kProd))
+  if (lane == Lane::kI32 && dtype != DType::kI32 &&
+      (reduce.op == ReduceOp::kSum || reduce.op == ReduceOp::kProd))
     result = vector ? fmt::format("wrap_{}({})", narrow, result)
                     : fmt::format("first_i32(wrap_{}(splat_i32({})))", narrow, result);
   define(reduce.values.front(), result, vector);
@@ -196,8 +198,9 @@ void KernelPrinter::print_extreme_index(const Reduce& reduce) {
   std::string count;
   for (const AxisId axis : reduce.axes) {
     const loop::Axis& a = nest_.axis(axis);
-    const std::string at = a.begin.constant() == 0 ? axis_name(axis)
-                                                   : fmt::format("({} - {})", axis_name(axis), index_.operand(a.begin));
+    const std::string at = a.begin.constant() == 0
+                               ? axis_name(axis)
+                               : fmt::format("({} - {})", axis_name(axis), index_.operand(a.begin));
     count = count.empty() ? at : fmt::format("({}) * {} + {}", count, index_.operand(a.extent - a.begin), at);
   }
   reduce_loops(reduce.axes, [&] {
@@ -213,9 +216,8 @@ void KernelPrinter::print_extreme_index(const Reduce& reduce) {
     out_.line("{0} = select_i64({1}, splat_i64({2}){3}, {0});", index, take.code, count,
               in_lanes ? "" : " + iota_i64()");
   });
-  const std::string result = in_lanes
-                                 ? fmt::format("max_i64({}, splat_i64(0))", index)
-                                 : fmt::format("fold_{}_{}({}, {})", name, lane_name(lane), best, index);
+  const std::string result = in_lanes ? fmt::format("max_i64({}, splat_i64(0))", index)
+                                      : fmt::format("fold_{}_{}({}, {})", name, lane_name(lane), best, index);
   define(reduce.values.front(), result, in_lanes);
 }
 
@@ -224,27 +226,31 @@ void KernelPrinter::print_moments(const Reduce& reduce) {
   const bool in_lanes = lanes_.has_value();
   const Lane lane = lane_of(nest_.expr(reduce.expr).dtype);
   const std::string_view suffix = lane_name(lane);
-  const std::string sum = accumulate(reduce, ReduceOp::kSum, lane, [&](const std::string& accumulator) -> Text {
-    begin_statement({reduce.expr});
-    const Text x = emit(reduce.expr);
-    const Text operand{.code = as_vector(x, lane), .vector = true, .atomic = x.atomic || !x.vector};
-    return {.code = combined(ReduceOp::kSum, lane, accumulator, as_operand(operand)), .vector = true};
-  });
+  const std::string sum =
+      accumulate(reduce, ReduceOp::kSum, lane, [&](const std::string& accumulator) -> Text {
+        begin_statement({reduce.expr});
+        const Text x = emit(reduce.expr);
+        const Text operand{.code = as_vector(x, lane), .vector = true, .atomic = x.atomic || !x.vector};
+        return {.code = combined(ReduceOp::kSum, lane, accumulator, as_operand(operand)), .vector = true};
+      });
   const std::string count = fmt::format("({}){}", scalar_type(lane), count_of(reduce));
-  define(reduce.values[0], in_lanes ? fmt::format("{} / splat_{}({})", sum, suffix, count)
-                                    : fmt::format("{} / {}", sum, count),
+  define(reduce.values[0],
+         in_lanes ? fmt::format("{} / splat_{}({})", sum, suffix, count) : fmt::format("{} / {}", sum, count),
          in_lanes);
   const Text mean{.code = fmt::format("v{}", reduce.values[0]), .vector = in_lanes};
-  const std::string squares = accumulate(reduce, ReduceOp::kSum, lane, [&](const std::string& accumulator) -> Text {
-    begin_statement({reduce.expr});
-    const Text x = emit(reduce.expr);
-    const Text operand{.code = as_vector(x, lane), .vector = true, .atomic = x.atomic || !x.vector};
-    const Text distance = named({.code = fmt::format("{} - {}", as_operand(operand), as_vector(mean, lane)),
-                                 .vector = true,
-                                 .atomic = false},
-                                lane);
-    return {.code = fmt::format("fma_{0}({1}, {1}, {2})", suffix, distance.code, accumulator), .vector = true};
-  });
+  const std::string squares =
+      accumulate(reduce, ReduceOp::kSum, lane, [&](const std::string& accumulator) -> Text {
+        begin_statement({reduce.expr});
+        const Text x = emit(reduce.expr);
+        const Text operand{.code = as_vector(x, lane), .vector = true, .atomic = x.atomic || !x.vector};
+        const Text distance =
+            named({.code = fmt::format("{} - {}", as_operand(operand), as_vector(mean, lane)),
+                   .vector = true,
+                   .atomic = false},
+                  lane);
+        return {.code = fmt::format("fma_{0}({1}, {1}, {2})", suffix, distance.code, accumulator),
+                .vector = true};
+      });
   define(reduce.values[1], squares, in_lanes);
 }
 

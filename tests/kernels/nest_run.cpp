@@ -1,0 +1,179 @@
+#include "tests/kernels/nest_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "backends/cpu/codegen/cpu_code_generator.h"
+#include "compiler/loop/evaluate.h"
+#include "compiler/loop/parse.h"
+#include "compiler/loop/verify.h"
+#include "tests/kernels/clang_kernel.h"
+#include "tests/kernels/guarded_buffer.h"
+
+namespace edge_infer::testing {
+namespace {
+
+using Values = std::map<std::string, int64_t, std::less<>>;
+
+Values symbol_values(const loop::LoopNest& nest, const std::vector<int64_t>& symbols) {
+  Values values;
+  for (size_t i = 0; i < nest.symbols.size(); ++i) values[nest.symbols[i].name] = symbols[i];
+  return values;
+}
+
+void fill_random(HostTensor& tensor, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto count = static_cast<size_t>(tensor.elements());
+  if (is_floating(tensor.dtype)) {
+    std::normal_distribution<double> normal;
+    std::vector<double> numbers(count);
+    for (double& x : numbers) x = normal(random);
+    tensor.store(numbers);
+  } else {
+    std::uniform_int_distribution<int64_t> uniform(-40, 40);
+    std::vector<int64_t> numbers(count);
+    for (int64_t& x : numbers) x = tensor.dtype == DType::kBool ? random() % 2 : uniform(random);
+    tensor.store(numbers);
+  }
+}
+
+// [ceil(N / P)][K][P], zeros beyond N.
+HostTensor packed(const HostTensor& weight, int64_t panel) {
+  const int64_t n = weight.sizes[0], k = weight.sizes[1];
+  const std::vector<double> rows = weight.to_doubles();
+  std::vector<double> panels(static_cast<size_t>((n + panel - 1) / panel * panel * k));
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < k; ++j)
+      panels[static_cast<size_t>(i / panel * panel * k + j * panel + i % panel)] =
+          rows[static_cast<size_t>(i * k + j)];
+  HostTensor tensor = *make_host_tensor(weight.dtype, {static_cast<int64_t>(panels.size())});
+  tensor.store(panels);
+  return tensor;
+}
+
+bool close(double found, double expected, DType dtype, const NestCase& c) {
+  if (std::isnan(expected) || std::isnan(found)) return std::isnan(expected) && std::isnan(found);
+  if (found == expected) return true;
+  if (std::isinf(expected) || std::isinf(found)) return false;
+  const double distance = std::fabs(found - expected), size = std::fabs(expected);
+  switch (dtype) {
+    case DType::kF64:
+      return distance <= 1e-12 + 1e-11 * size;
+    case DType::kF16:
+      return distance <= 1e-6 + size * 0x1p-10;
+    case DType::kBF16:
+      return distance <= 1e-6 + size * 0x1p-7;
+    case DType::kF32:
+      return distance <= c.absolute + c.relative * size;
+    default:
+      return false;
+  }
+}
+
+std::string compare(const std::vector<HostTensor>& found, const std::vector<HostTensor>& expected,
+                    const loop::LoopNest& nest, const NestCase& c) {
+  for (size_t b = 0; b < found.size(); ++b) {
+    if (nest.buffers[b].access != loop::Access::kOut) continue;
+    const std::vector<double> x = found[b].to_doubles(), y = expected[b].to_doubles();
+    int wrong = 0;
+    std::string first;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (close(x[i], y[i], found[b].dtype, c)) continue;
+      if (++wrong == 1) first = fmt::format("b{}[{}] is {}, expected {}", b, i, x[i], y[i]);
+    }
+    if (wrong > 0) return fmt::format("{} ({} of {} wrong)", first, wrong, x.size());
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> runnable_targets() {
+  std::vector<std::string> targets = {"cpu.portable"};
+  if (cpu_features().avx2_fma) targets.emplace_back("cpu.avx2");
+  if (cpu_features().avx512) targets.emplace_back("cpu.avx512");
+  return targets;
+}
+
+Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& target, const std::string& schedule,
+                             const std::vector<int64_t>& symbols, std::vector<HostTensor> buffers, int pieces) {
+  EDGE_INFER_ASSIGN(const CpuCodeGenerator generator, CpuCodeGenerator::for_target(target));
+  EDGE_INFER_ASSIGN(const GeneratedKernel generated, generator.generate(nest, schedule));
+  EDGE_INFER_ASSIGN(const ClangKernel kernel, ClangKernel::compile(generated.source));
+
+  std::vector<std::unique_ptr<GuardedBuffer>> memory;
+  std::vector<void*> pointers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const bool pack = nest.buffers[i].access == loop::Access::kPacked;
+    const HostTensor& from = pack ? packed(buffers[i], target == "cpu.avx512" ? 32 : 16) : buffers[i];
+    const auto alignment = pack ? size_t{64} : static_cast<size_t>(dtype_size(from.dtype));
+    memory.push_back(std::make_unique<GuardedBuffer>(from.bytes.size(), alignment));
+    std::memcpy(memory.back()->data(), from.bytes.data(), from.bytes.size());
+    pointers.push_back(memory.back()->data());
+  }
+  GuardedBuffer scratch(generated.source.scratch_bytes, 64);
+  std::memset(scratch.data(), 0xff, scratch.bytes());  // NaN
+
+  const Values values = symbol_values(nest, symbols);
+  EDGE_INFER_ASSIGN(const int64_t rows, nest.work().extent.evaluate(values));
+  int64_t columns = 1;
+  if (generated.splits_columns) {
+    EDGE_INFER_ASSIGN(columns, nest.axis(nest.split_columns()).extent.evaluate(values));
+  }
+  const KernelArgs args{pointers.data(), symbols.data()};
+  const auto step = [pieces](int64_t total, int64_t grain) {
+    const int64_t grains = (total + grain - 1) / grain;
+    return std::max<int64_t>(1, (grains + pieces - 1) / pieces) * grain;
+  };
+  const int64_t row_step = step(rows, generated.row_grain), column_step = step(columns, generated.column_grain);
+  for (int64_t m = 0; m < rows; m += row_step)
+    for (int64_t n = 0; n < columns; n += column_step)
+      kernel.function()(&args, m, std::min(m + row_step, rows), n, std::min(n + column_step, columns),
+                        scratch.data());
+
+  if (!scratch.intact()) return fail(ErrorCode::kInternal, "the kernel wrote beside its scratch");
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (!memory[i]->intact()) return fail(ErrorCode::kInternal, "the kernel wrote beside b{}", i);
+    if (nest.buffers[i].access == loop::Access::kOut)
+      std::memcpy(buffers[i].bytes.data(), memory[i]->data(), buffers[i].bytes.size());
+  }
+  return KernelRun{std::move(buffers), generated.source.source};
+}
+
+std::string compare_with_evaluate(const NestCase& c) {
+  const auto nest = loop::parse_nest(c.text);
+  if (!nest) return nest.error().message;
+  if (const Status ok = loop::verify(*nest); !ok) return ok.error().message;
+  const Values values = symbol_values(*nest, c.symbols);
+  std::vector<HostTensor> buffers;
+  for (size_t i = 0; i < nest->buffers.size(); ++i) {
+    std::vector<int64_t> sizes;
+    for (const SymInt& size : nest->buffers[i].sizes) sizes.push_back(*size.evaluate(values));
+    buffers.push_back(*make_host_tensor(nest->buffers[i].dtype, sizes));
+    fill_random(buffers.back(), static_cast<unsigned>(i) + 1);
+  }
+  if (c.fill) c.fill(buffers);
+  std::vector<HostTensor> expected = buffers;
+  std::vector<HostTensor*> pointers;
+  for (HostTensor& tensor : expected) pointers.push_back(&tensor);
+  if (const Status ok = loop::evaluate(*nest, c.symbols, pointers); !ok) return ok.error().message;
+
+  for (const std::string& target : runnable_targets()) {
+    const auto whole = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 1);
+    if (!whole) return fmt::format("{}: {}", target, whole.error().message);
+    if (const std::string wrong = compare(whole->buffers, expected, *nest, c); !wrong.empty())
+      return fmt::format("{}: {}\n{}", target, wrong, whole->source);
+    const auto split = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 3);
+    if (!split) return fmt::format("{} split: {}", target, split.error().message);
+    for (size_t b = 0; b < buffers.size(); ++b)
+      if (split->buffers[b].bytes != whole->buffers[b].bytes)
+        return fmt::format("{}: b{} has other bits where rows and columns are split", target, b);
+  }
+  return "";
+}
+
+}  // namespace edge_infer::testing

@@ -13,6 +13,7 @@ ALLOWED = {
     "runtime/symbolic": ["runtime/base"],
     "runtime/guards": ["runtime/base", "runtime/symbolic"],
     "runtime/program": ["runtime/base", "runtime/symbolic"],
+    "runtime/cache": ["runtime/base", "runtime/symbolic", "runtime/guards", "runtime/program"],
     "runtime/device": ["runtime/base", "runtime/symbolic", "runtime/program"],
     "runtime/executor": ["runtime/base", "runtime/symbolic", "runtime/program", "runtime/device", "runtime/guards"],
     "runtime": RUNTIME,

@@ -17,6 +17,7 @@ void add_serve_command(CLI::App& app, int& exit_code);
 void add_explain_command(CLI::App& app, int& exit_code);
 void add_bench_command(CLI::App& app, int& exit_code);
 void add_compile_command(CLI::App& app, int& exit_code);
+void add_cache_command(CLI::App& app, int& exit_code);
 void add_pull_command(CLI::App& app, int& exit_code);
 
 }  // namespace edge_infer

@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
     add_explain_command(app, exit_code);
     add_bench_command(app, exit_code);
     add_compile_command(app, exit_code);
+    add_cache_command(app, exit_code);
     add_pull_command(app, exit_code);
     try {
       unprotect_options(app);

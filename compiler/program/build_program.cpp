@@ -227,9 +227,6 @@ class Builder {
                                          k.generated.bytes_per_row / kBytesPerNs);
     call.node = step.nodes.empty() ? -1 : step.nodes.front();
     const std::vector<RowAccess> accesses = row_accesses(nest);
-    call.writes.clear();
-    for (size_t b = 0; b < accesses.size(); ++b)
-      if (accesses[b].writes) call.writes.push_back(static_cast<int32_t>(b));
 
     // May it follow within the phase?
     bool joins = phase.open && phase.rows == call.rows;

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "runtime/base/text_scanner.h"
+
 namespace edge_infer {
 namespace {
 
@@ -71,15 +73,31 @@ std::string condition(const Guard& g) {
     case Guard::Kind::kPrecision:
       return fmt::format("precision == {}", g.value == 0 ? "fp32" : g.value == 1 ? "bf16" : "fp16");
     case Guard::Kind::kDeterministic:
-      return fmt::format("deterministic == {}", g.value != 0);
+      return fmt::format("deterministic == {}", g.value);
   }
   return "?";
+}
+
+Guard used_members(const Guard& g) {
+  using Kind = Guard::Kind;
+  Guard used{.kind = g.kind, .value = g.value};
+  const bool on_size = g.kind == Kind::kSizeEqual || g.kind == Kind::kSizeRange ||
+                       g.kind == Kind::kMultipleOf || g.kind == Kind::kSameSize;
+  if (on_size || g.kind == Kind::kDType || g.kind == Kind::kRank || g.kind == Kind::kAlignment)
+    used.input = g.input;
+  if (on_size) used.dim = g.dim;
+  if (g.kind == Kind::kSizeRange) used.upper = g.upper;
+  if (g.kind == Kind::kSameSize) {
+    used.other_input = g.other_input;
+    used.other_dim = g.other_dim;
+  }
+  return used;
 }
 
 }  // namespace
 
 void GuardSet::add(const Guard& guard, std::string origin) {
-  guards_.push_back(guard);
+  guards_.push_back(used_members(guard));
   origins_.push_back(std::move(origin));
 }
 
@@ -107,7 +125,7 @@ std::string GuardSet::print_one(size_t i) const {
 std::string GuardSet::print() const {
   std::string out;
   for (size_t i = 0; i < guards_.size(); ++i)
-    out += fmt::format("{}  // {}\n", condition(guards_[i]), origins_[i]);
+    out += fmt::format("{}  // {}\n", condition(guards_[i]), quote(origins_[i]));
   return out;
 }
 

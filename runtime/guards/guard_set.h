@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/dtype.h"
@@ -52,7 +53,8 @@ struct Guard {
 
 class GuardSet {
  public:
-  // `origin` says what made the guard: "input %ids", "node 12 aten.linear".
+  // `origin` says what made the guard: "input %ids", "node 12 aten.linear". Members that the guard's kind
+  // does not use are set to 0.
   void add(const Guard& guard, std::string origin);
   size_t size() const { return guards_.size(); }
   std::span<const Guard> guards() const { return guards_; }
@@ -65,8 +67,15 @@ class GuardSet {
   std::string describe_failure(size_t guard, std::span<const TensorView> inputs,
                                const CallSettings& settings) const;
   std::string print_one(size_t i) const;  // "size(input 0, dim 0) in 1..16384"
-  // One guard a line, with its origin as a comment.
+  // One guard a line, with its origin as a comment: `rank(input 0) == 1  // "input %ids"`.
   std::string print() const;
+  // An equal set from what print() wrote. Errors: kCorruption with line, found and expected, also for a set
+  // that does not verify.
+  static Result<GuardSet> parse(std::string_view text);
+  // That first_failure() reads no input and no dimension that an earlier guard has not established, and
+  // divides by no zero. Errors: kInternal.
+  Status verify() const;
+  friend bool operator==(const GuardSet&, const GuardSet&) = default;
 
  private:
   std::vector<Guard> guards_;  // apart from origins_, so that a check touches few cache lines

@@ -90,17 +90,19 @@ TEST(Program, verifier_names_what_is_wrong) {
 
 TEST(Program, prints_buffers_slots_and_calls) {
   EXPECT_EQ(print_program(chain(1, -1)),
-            "program @chain class  symbols(T in 1..1000 hint 16)\n"
+            "program \"chain\" class \"\"\n"
+            "  symbol T in 1..1000 hint 16 = input 0 dim 0 minus 0\n"
             "  b0: in f32[T] #0\n"
             "  b1: temp f32[T, 1] s0\n"
             "  b2: out f32[T] #0\n"
             "  slot s0: " +
                 chain(1, -1).slots[0].str() +
                 " bytes\n"
+                "  kernel prebuilt:k\n"
                 "  phase 0 rows\n"
-                "    prebuilt:k(b1, b0) [] over T by 1 x 1 by 1\n"
+                "    prebuilt:k(b1, b0) [] over T by 1 x 1 by 1 cost 1\n"
                 "  phase 1 rows\n"
-                "    prebuilt:k(b2, b1) [] over T by 1 x 1 by 1\n");
+                "    prebuilt:k(b2, b1) [] over T by 1 x 1 by 1 cost 1\n");
 }
 
 TEST(BatchBlock, packs_texts_and_units) {

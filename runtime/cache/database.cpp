@@ -1,0 +1,140 @@
+#include "runtime/cache/database.h"
+
+#include <algorithm>
+#include <ctime>
+#include <vector>
+
+namespace edge_infer::cache {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kKeptAside = 3;
+
+// Each component of a key has a column of its own, so that a miss can say what differed. `bytes` stands
+// before the content, so that sums read no overflow page. Codes and texts are too large for WITHOUT ROWID.
+constexpr const char* kSchema = R"(
+CREATE TABLE graph(
+  hash TEXT NOT NULL PRIMARY KEY, bytes INTEGER NOT NULL, created INTEGER NOT NULL, mac BLOB NOT NULL,
+  text TEXT NOT NULL) STRICT;
+CREATE TABLE entry(
+  id TEXT NOT NULL PRIMARY KEY, graph_hash TEXT NOT NULL, target TEXT NOT NULL, features TEXT NOT NULL,
+  settings TEXT NOT NULL, options TEXT NOT NULL, generator TEXT NOT NULL, compiler TEXT NOT NULL,
+  bytes INTEGER NOT NULL, created INTEGER NOT NULL, last_used INTEGER NOT NULL, mac BLOB NOT NULL,
+  text TEXT NOT NULL) STRICT;
+CREATE INDEX entry_use ON entry(last_used, bytes);
+CREATE TABLE kernel(
+  id TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL, features TEXT NOT NULL, compiler TEXT NOT NULL,
+  generator TEXT NOT NULL, options TEXT NOT NULL, source_hash TEXT NOT NULL,
+  bytes INTEGER NOT NULL, created INTEGER NOT NULL, last_used INTEGER NOT NULL, mac BLOB NOT NULL,
+  code BLOB NOT NULL) STRICT;
+CREATE INDEX kernel_use ON kernel(last_used, bytes);
+CREATE TABLE tuning(
+  nest_hash TEXT NOT NULL, target TEXT NOT NULL, machine TEXT NOT NULL, schedule TEXT NOT NULL,
+  nanoseconds TEXT NOT NULL, created INTEGER NOT NULL, mac BLOB NOT NULL,
+  PRIMARY KEY(nest_hash, target, machine, schedule)) STRICT, WITHOUT ROWID;
+CREATE TABLE machine(
+  id TEXT NOT NULL PRIMARY KEY, description TEXT NOT NULL, first_seen INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE event(
+  id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, pid INTEGER NOT NULL, kind TEXT NOT NULL, what TEXT NOT NULL,
+  detail TEXT NOT NULL) STRICT;
+CREATE TABLE claim(
+  id TEXT NOT NULL PRIMARY KEY, pid INTEGER NOT NULL, started INTEGER NOT NULL, deadline_ms INTEGER NOT NULL)
+  STRICT, WITHOUT ROWID;
+CREATE TABLE counter(name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+)";
+
+Result<Connection> open_file(const fs::path& file) {
+  EDGE_INFER_ASSIGN(Connection connection, Connection::open(file.native(), Connection::Mode::kReadWrite));
+  EDGE_INFER_ASSIGN(const int64_t version, connection.integer("PRAGMA user_version"));
+  if (version == 0) {
+    EDGE_INFER_ASSIGN(const int64_t pages, connection.integer("PRAGMA page_count"));
+    if (pages > 0) return fail(ErrorCode::kCorruption, "\"{}\" is another program's database", file.native());
+    EDGE_INFER_RETURN_IF_ERROR(
+        connection.script("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"));
+    EDGE_INFER_RETURN_IF_ERROR(create_schema(connection));
+  } else {
+    EDGE_INFER_RETURN_IF_ERROR(check_schema(connection));
+  }
+  connection.checkpoint_on_close(false);
+  return connection;
+}
+
+// Under the FolderLock. The name that the file got.
+std::string move_aside(const fs::path& file) {
+  const std::string prefix = file.filename().native() + ".corrupt-";
+  const std::string name = fmt::format("{}{}", prefix, static_cast<int64_t>(std::time(nullptr)));
+  std::error_code error;
+  for (const char* side : {"-wal", "-shm"}) fs::remove(file.native() + side, error);
+  fs::rename(file, file.parent_path() / name, error);
+  if (error) fs::remove(file, error);
+  std::vector<fs::path> kept;
+  for (const auto& entry : fs::directory_iterator(file.parent_path(), error))
+    if (entry.path().filename().native().starts_with(prefix)) kept.push_back(entry.path());
+  std::sort(kept.begin(), kept.end());
+  for (size_t i = 0; i + kKeptAside < kept.size(); ++i) fs::remove(kept[i], error);
+  return name;
+}
+
+Result<Database> open_locked(const fs::path& folder) {
+  const fs::path file = folder / "kernels.db";
+  EDGE_INFER_ASSIGN(Seal seal, Seal::load(folder / "kernels.key"));
+  std::string aside;
+  for (int attempt = 0;; ++attempt) {
+    EDGE_INFER_ASSIGN(const bool exists, trusted_file(file));
+    if (!exists) {
+      // What a deleted file left beside it belongs to no new one.
+      std::error_code error;
+      for (const char* side : {"-wal", "-shm"}) fs::remove(file.native() + side, error);
+      EDGE_INFER_RETURN_IF_ERROR(create_file(file));
+    }
+    const FileId id = file_id(file);
+    auto connection = open_file(file);
+    if (connection) return Database{*std::move(connection), seal, file, id, aside};
+    if (connection.error().code != ErrorCode::kCorruption || attempt > 0)
+      return std::unexpected(connection.error());
+    aside = move_aside(file);
+  }
+}
+
+}  // namespace
+
+Status check_schema(Connection& connection) {
+  EDGE_INFER_ASSIGN(const int64_t application, connection.integer("PRAGMA application_id"));
+  EDGE_INFER_ASSIGN(const int64_t version, connection.integer("PRAGMA user_version"));
+  if (application != kApplicationId || version != kSchemaVersion)
+    return fail(ErrorCode::kCorruption, "application {:#x} version {}, expected {:#x} version {}",
+                application, version, kApplicationId, kSchemaVersion);
+  return {};
+}
+
+Status create_schema(Connection& connection) {
+  EDGE_INFER_ASSIGN(Transaction transaction, Transaction::begin(connection));
+  EDGE_INFER_RETURN_IF_ERROR(connection.script(kSchema));
+  EDGE_INFER_RETURN_IF_ERROR(connection.script(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
+  return transaction.commit();
+}
+
+Result<Database> open_database(const fs::path& dir) {
+  EDGE_INFER_ASSIGN(const fs::path folder, trusted_folder(dir));
+  const FolderLock lock(folder);
+  return open_locked(folder);
+}
+
+Result<Database> open_in_memory() {
+  EDGE_INFER_ASSIGN(Connection connection, Connection::open(":memory:", Connection::Mode::kReadWrite));
+  EDGE_INFER_RETURN_IF_ERROR(create_schema(connection));
+  return Database{std::move(connection), Seal::random(), {}, {}, {}};
+}
+
+Result<Database> replace_database(const fs::path& dir, const FileId& damaged) {
+  EDGE_INFER_ASSIGN(const fs::path folder, trusted_folder(dir));
+  const FolderLock lock(folder);
+  std::string aside;
+  if (file_id(folder / "kernels.db") == damaged) aside = move_aside(folder / "kernels.db");
+  EDGE_INFER_ASSIGN(Database database, open_locked(folder));
+  if (database.set_aside.empty()) database.set_aside = aside;
+  return database;
+}
+
+}  // namespace edge_infer::cache

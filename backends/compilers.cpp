@@ -8,8 +8,9 @@ namespace edge_infer {
 Result<TargetCompiler> open_compiler(std::string_view target) {
   if (!target.starts_with("cpu."))
     return fail(ErrorCode::kUnsupported, "no back end generates code for \"{}\"", target);
-  EDGE_INFER_ASSIGN(std::shared_ptr<const CodeGenerator> generator, CpuCodeGenerator::open(target));
-  return TargetCompiler{std::move(generator), std::make_shared<CcCompiler>()};
+  EDGE_INFER_ASSIGN(CpuCodeGenerator generator, CpuCodeGenerator::for_target(target, cpu_features()));
+  return TargetCompiler{std::make_shared<const CpuCodeGenerator>(std::move(generator)),
+                        std::make_shared<CcCompiler>()};
 }
 
 }  // namespace edge_infer

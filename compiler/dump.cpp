@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/graph/op_table.h"
 #include "compiler/graph/print.h"
 #include "compiler/loop/print.h"
 #include "runtime/base/log.h"

@@ -126,8 +126,8 @@ struct Expr {
     kBinary,
     kCompare,  // op on operands; both operands of one dtype
     kSelect,   // operands {condition (bool), a, b}
-    // operand 0 as `dtype`: nearest even into f16 and bf16, towards zero (saturating, NaN 0) into integers, x != 0
-    // into bool
+    // operand 0 as `dtype`: nearest even into f16 and bf16, towards zero (saturating, NaN 0) into integers, x
+    // != 0 into bool
     kCast,
   };
   Kind kind = Kind::kConst;

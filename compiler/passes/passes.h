@@ -59,6 +59,9 @@ struct PassInfo {
 };
 // All passes in order.
 std::span<const PassInfo> graph_passes();
+// The names of the passes that come before lowering to loops: the default pipeline and what only a compiler
+// gains from.
+std::vector<std::string> compile_pipeline();
 
 struct PipelineOptions {
   PassContext context;

@@ -56,6 +56,14 @@ std::span<const PassInfo> graph_passes() {
   return kPasses;
 }
 
+std::vector<std::string> compile_pipeline() {
+  std::vector<std::string> names;
+  for (const PassInfo& pass : kPasses)
+    // Lowering takes whole ops apart itself, knowing what shares a row.
+    if (pass.name != "decompose") names.emplace_back(pass.name);
+  return names;
+}
+
 Result<std::vector<PassReport>> run_passes(Graph& graph, const PipelineOptions& options) {
   EDGE_INFER_ASSIGN(const auto passes, chosen(options));
   std::vector<PassReport> reports;

@@ -28,7 +28,7 @@ bool TextScanner::accept(std::string_view token) {
 }
 
 Status TextScanner::expect(std::string_view token) {
-  if (!accept(token)) return error(token == "\n" ? "the end of the line" : quote(token));
+  if (!accept(token)) return error(token == "\n" ? "the end of the line" : quote_text(token));
   return {};
 }
 
@@ -87,7 +87,7 @@ Result<std::string_view> TextScanner::until(std::string_view end) {
     if (text_[i] == '(') ++depth;
     if (text_[i] == ')' && --depth < 0) break;
   }
-  return error(fmt::format("text before {}", quote(end)));
+  return error(fmt::format("text before {}", quote_text(end)));
 }
 
 Result<std::vector<std::string_view>> TextScanner::list(char end) {
@@ -114,7 +114,7 @@ std::unexpected<Error> TextScanner::error(std::string_view expected) const {
   std::string found = "the end of the text";
   if (at_ < text_.size())
     found = text_[at_] == '\n' ? "the end of the line"
-                               : quote(text_.substr(at_, std::min<size_t>(16, text_.find('\n', at_) - at_)));
+                               : quote_text(text_.substr(at_, std::min<size_t>(16, text_.find('\n', at_) - at_)));
   return error_at_line(fmt::format("found {}, expected {}", found, expected));
 }
 
@@ -126,7 +126,7 @@ std::unexpected<Error> TextScanner::error_at_line(const std::string& what) const
               last == std::string_view::npos ? at_ + 1 : at_ - last, what);
 }
 
-std::string quote(std::string_view text) {
+std::string quote_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c >= 0x20 && c <= 0x7e && c != '"' && c != '\\')

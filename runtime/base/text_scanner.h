@@ -25,7 +25,7 @@ class TextScanner {
   Result<int64_t> integer(int64_t lo, int64_t hi);
   // One or more of letters, digits and "_.:+-".
   Result<std::string_view> word(std::string_view expected);
-  // What quote() writes.
+  // What quote_text() writes.
   Result<std::string> quoted();
   // Everything up to `end`, which is not taken, outside of parentheses and on this line.
   Result<std::string_view> until(std::string_view end);
@@ -43,7 +43,7 @@ class TextScanner {
 };
 
 // Printable ASCII in double quotes; quote, backslash and other bytes as \xNN.
-std::string quote(std::string_view text);
+std::string quote_text(std::string_view text);
 // Lower-case digits, two a byte.
 std::string to_hex(std::string_view bytes);
 // Errors: kCorruption for anything but pairs of lower-case digits.

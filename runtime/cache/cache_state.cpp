@@ -128,7 +128,7 @@ void CacheState::flush() {
   const bool counted =
       counters.hits + counters.misses + counters.compiled + counters.rejected + counters.evicted > 0;
   if (!counted && events_.empty() && touched_.empty()) return;
-  write("writing counters", []() -> Status { return {}; });
+  write(kCounters, []() -> Status { return {}; });
 }
 
 void CacheState::reject(const char* table, const std::string& id, std::string_view why) {

@@ -17,6 +17,9 @@ namespace edge_infer::cache {
 
 int64_t now_ms();
 
+// What flush() calls its write.
+inline constexpr std::string_view kCounters = "writing counters";
+
 struct Counters {
   int64_t hits = 0, misses = 0, compiled = 0, rejected = 0, evicted = 0;
 };
@@ -59,7 +62,11 @@ class CacheState {
       kept = take_kept();
       EDGE_INFER_RETURN_IF_ERROR(write_kept(kept));
       EDGE_INFER_RETURN_IF_ERROR(work());
-      return transaction.commit();
+      EDGE_INFER_RETURN_IF_ERROR(transaction.commit());
+      // Rows belong into the file when its last user closes it; counters alone are not worth waiting for the
+      // disk.
+      if (what != kCounters) connection().checkpoint_on_close(true);
+      return {};
     });
     if (!ok) give_back(std::move(kept));
     return ok;

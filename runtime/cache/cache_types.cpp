@@ -18,7 +18,7 @@ KeyComponents components(const EntryKey& key) {
 
 std::string EntryKey::text() const {
   std::string out;
-  for (const auto& [name, value] : components(*this)) out += fmt::format("{}={};", name, quote(value));
+  for (const auto& [name, value] : components(*this)) out += fmt::format("{}={};", name, quote_text(value));
   return out;
 }
 

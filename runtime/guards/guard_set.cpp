@@ -125,7 +125,7 @@ std::string GuardSet::print_one(size_t i) const {
 std::string GuardSet::print() const {
   std::string out;
   for (size_t i = 0; i < guards_.size(); ++i)
-    out += fmt::format("{}  // {}\n", condition(guards_[i]), quote(origins_[i]));
+    out += fmt::format("{}  // {}\n", condition(guards_[i]), quote_text(origins_[i]));
   return out;
 }
 

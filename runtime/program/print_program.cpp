@@ -29,7 +29,7 @@ std::string print_constant(const ConstantDecl& c, size_t i) {
   if (c.sources.empty())
     return text + " literal " + to_hex({reinterpret_cast<const char*>(c.literal.data()), c.literal.size()}) +
            "\n";
-  for (size_t s = 0; s < c.sources.size(); ++s) text += (s == 0 ? " " : " ++ ") + quote(c.sources[s]);
+  for (size_t s = 0; s < c.sources.size(); ++s) text += (s == 0 ? " " : " ++ ") + quote_text(c.sources[s]);
   return text + "\n";
 }
 
@@ -59,7 +59,7 @@ std::string print_call(const Program& program, const Call& c) {
 
 std::string print_program(const Program& program) {
   std::string out =
-      fmt::format("program {} class {}\n", quote(program.name), quote(program.accumulation_class));
+      fmt::format("program {} class {}\n", quote_text(program.name), quote_text(program.accumulation_class));
   for (size_t i = 0; i < program.symbols.size(); ++i) out += print_symbol(program, i);
   for (size_t i = 0; i < program.constants.size(); ++i) out += print_constant(program.constants[i], i);
   for (size_t i = 0; i < program.buffers.size(); ++i) out += print_buffer(program.buffers[i], i);

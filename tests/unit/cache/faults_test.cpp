@@ -93,7 +93,9 @@ TEST(Faults, a_killed_writer_leaves_a_whole_file) {
     EXPECT_NE(cache->stats().file, "");
     EXPECT_TRUE(cache->verify().empty());
     for (int k = 0; k < 100; ++k)
-      if (const auto blob = cache->find_kernel(kernel_key(k))) EXPECT_EQ(*blob, kernel_blob(k, 100'000));
+      if (const auto blob = cache->find_kernel(kernel_key(k))) {
+        EXPECT_EQ(*blob, kernel_blob(k, 100'000));
+      }
   }
   EXPECT_GT(open_cache(dir.path() / "c")->stats().kernels, 0);
 }

@@ -15,7 +15,7 @@ constexpr int64_t sums_floats(const GemmProblem& problem) {
 }
 
 std::vector<std::pair<int, int>> tiles(const GemmProblem& problem) {
-  if (problem.panel == 32) return {{6, 64}, {12, 32}};
+  if (problem.panel == 32) return {{12, 32}, {6, 64}};
   if (problem.fused_multiply_add) return {{6, 16}};
   return {{3, 16}};
 }
@@ -54,8 +54,14 @@ std::string GemmSchedule::defines(const GemmProblem& problem) const {
 
 std::vector<GemmSchedule> gemm_schedules(const GemmProblem& problem) {
   std::vector<GemmSchedule> list;
-  for (const auto& [rows, columns] : tiles(problem))
-    for (const int row_block : {96, 192, 384}) list.push_back({rows, columns, 0, row_block});
+  const auto shapes = tiles(problem);
+  for (const auto& [rows, columns] : shapes) {
+    list.push_back({rows, columns, 0, 96});
+    list.push_back({rows, columns, 0, 192});
+  }
+  const auto [rows, columns] = shapes.front();
+  list.push_back({rows, columns, 0, 384});
+  if (problem.k >= 1024) list.push_back({rows, columns, 512, 96});
   return list;
 }
 

@@ -1,6 +1,7 @@
 // Measures the CPU templates on one thread: `templates_bench gemm|attention [ISA] [FILTER] [REPEATS]`. Each
-// repeat is preceded by a sample of the multiply-add peak of the same instruction set; both are processor
-// time, best of REPEATS.
+// repeat lies between two samples of the multiply-add peak of the same instruction set, all in processor
+// time. Shares are "best kernel of best peak / median over pairs": on a machine that others use only the
+// second compares like with like.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -45,27 +46,39 @@ Result<TemplateKernel> peak_kernel(TemplateIsa isa) {
 }
 
 struct Sample {
-  double seconds = 1e30, peak = 0;  // best of both
+  double seconds = 1e30;  // best
+  double peak = 0;        // best, in flop/s
+  double share =
+      0;  // median over repeats of the kernel's rate over that of the faster of two peaks around it
 };
 template <class F>
-Sample measure(const TemplateKernel& peak, TemplateIsa isa, int repeats, F run) {
+Sample measure(const TemplateKernel& peak, TemplateIsa isa, int repeats, double flops, F run) {
   float sink = 0;
   void* buffer = &sink;
   const KernelArgs args{&buffer, nullptr};
-  const int64_t rounds = 20000;
-  const double flops = static_cast<double>(rounds) * 24 *
-                       (isa == TemplateIsa::kAvx512 ? 16
-                        : isa == TemplateIsa::kAvx2 ? 8
-                                                    : 4);
+  const int64_t rounds = 8000;
+  const double peak_flops = static_cast<double>(rounds) * 24 *
+                            (isa == TemplateIsa::kAvx512 ? 16
+                             : isa == TemplateIsa::kAvx2 ? 8
+                                                         : 4);
+  const auto timed = [](auto&& f) {
+    const double begin = thread_seconds();
+    f();
+    return thread_seconds() - begin;
+  };
+  const auto peak_rate = [&] { return peak_flops / timed([&] { peak(args, 0, rounds, 0, 1, nullptr); }); };
   Sample best;
+  std::vector<double> shares;
   for (int i = 0; i < repeats; ++i) {
-    double begin = thread_seconds();
-    peak(args, 0, rounds, 0, 1, nullptr);
-    best.peak = std::max(best.peak, flops / (thread_seconds() - begin));
-    begin = thread_seconds();
-    run();
-    best.seconds = std::min(best.seconds, thread_seconds() - begin);
+    const double before = peak_rate();
+    const double seconds = timed(run);
+    const double around = std::max(before, peak_rate());
+    best.peak = std::max(best.peak, around);
+    best.seconds = std::min(best.seconds, seconds);
+    shares.push_back(flops / seconds / around);
   }
+  std::ranges::nth_element(shares, shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2));
+  best.share = shares[shares.size() / 2];
   return best;
 }
 
@@ -118,13 +131,13 @@ void bench_gemm(TemplateIsa isa, const std::string& filter, int repeats) {
       Floats scratch(bytes / 4 + (shape.n + 15) / 16 * 16 * schedule.row_block);
       fmt::print("{:42} {:3.0f} ms |", name, kernel->compile_seconds() * 1e3);
       for (const int64_t m : {1, 2, 4, 8, 16, 126, 128, 512, 1026}) {
-        const Sample s = measure(*peak, isa, m >= 512 ? std::max(1, repeats / 4) : repeats,
-                                 [&] { (*kernel)(args, 0, m, 0, shape.n, scratch.data()); });
         const double flops = 2.0 * static_cast<double>(m) * shape.n * shape.k;
+        const Sample s = measure(*peak, isa, m >= 512 ? std::max(1, repeats / 4) : repeats, flops,
+                                 [&] { (*kernel)(args, 0, m, 0, shape.n, scratch.data()); });
         if (m <= 8)
           fmt::print(" {}: {:.1f}us", m, s.seconds * 1e6);
         else
-          fmt::print(" {}: {:.0f}%", m, 100 * flops / s.seconds / s.peak);
+          fmt::print(" {}: {:.0f}/{:.0f}%", m, 100 * flops / s.seconds / s.peak, 100 * s.share);
       }
       fmt::print("\n");
       std::fflush(stdout);
@@ -162,11 +175,12 @@ void bench_attention(TemplateIsa isa, const std::string& filter, int repeats) {
         const KernelArgs args{buffers, nullptr};
         Floats scratch(attention_scratch_bytes(dim) / 4);
         const int64_t items = static_cast<int64_t>(units.size()) / 2 * heads;
-        const Sample s =
-            measure(*peak, isa, repeats, [&] { (*kernel)(args, 0, items, 0, 1, scratch.data()); });
         const double flops = 4.0 * length * length * width * (causal ? 0.5 : 1);
-        fmt::print("{:28} {:3.0f} ms | {:8.1f} us, {:.0f}% of peak\n", name, kernel->compile_seconds() * 1e3,
-                   s.seconds * 1e6, 100 * flops / s.seconds / s.peak);
+        const Sample s =
+            measure(*peak, isa, repeats, flops, [&] { (*kernel)(args, 0, items, 0, 1, scratch.data()); });
+        fmt::print("{:28} {:3.0f} ms | {:8.1f} us, {:.0f}/{:.0f}% of peak\n", name,
+                   kernel->compile_seconds() * 1e3, s.seconds * 1e6, 100 * flops / s.seconds / s.peak,
+                   100 * s.share);
         std::fflush(stdout);
       }
     }

@@ -3,10 +3,10 @@
 namespace edge_infer {
 
 int64_t attention_scratch_bytes(int64_t dim) {
-  // attention.c's struct attention_state: four registers' worth of rows, 64 keys, queries and results, each
-  // for the queries of a strip, 32 at most.
-  constexpr int64_t kStripBytes = 32 * 4;
-  return (4 + 64 + 2 * dim) * kStripBytes;
+  // attention.c's struct attention_state: six lines of state, 64 keys, queries and results, each for the
+  // queries of a strip, 32 at most; then the values of 64 keys.
+  constexpr int64_t kStripBytes = 32 * 4, kKeys = 64;
+  return (6 + kKeys + 2 * dim) * kStripBytes + (kKeys * dim * 4 + 63) / 64 * 64;
 }
 
 }  // namespace edge_infer

@@ -64,17 +64,18 @@ INLINE void gemm_row(const struct Ctx* c, int64_t m, int64_t r) {
 #else
 #define GEMM_LANES 4
 #endif
-typedef float gemm_vec __attribute__((ext_vector_type(GEMM_LANES)));
-#define GEMM_PARTS (GEMM_PANEL / GEMM_LANES)
+// A line of a panel. Clang splits it into registers at the end: that compiles faster than registers from the
+// beginning.
+typedef float gemm_vec __attribute__((ext_vector_type(GEMM_PANEL)));
 #define GEMM_UNROLL _Pragma("clang loop unroll(full)")
 #define GEMM_ROLLED _Pragma("clang loop unroll(disable)")
 // Rows of a panel that are fetched ahead: covers the latency of L3, and at the end of a panel reaches into
 // the next one.
 #define GEMM_AHEAD 32
-// Accumulators that a tile may have without spilling.
-#define GEMM_ACCUMULATORS (GEMM_LANES == 16 ? 24 : 12)
+// Lines of sums that a tile may hold without spilling.
+#define GEMM_ACCUMULATORS (GEMM_LANES == 16 ? 12 : GEMM_LANES == 8 ? 6 : 3)
 // Floats that one tile's sums take, whatever its shape.
-#define GEMM_SUMS (GEMM_ACCUMULATORS * GEMM_LANES)
+#define GEMM_SUMS (GEMM_ACCUMULATORS * GEMM_PANEL)
 #define GEMM_TILE_PANELS (GEMM_TILE_N / GEMM_PANEL)
 // Panels side by side in the only tile of so few rows: eight chains hide the latency of fma.
 #define GEMM_WIDE_4(rows) ((rows) <= (GEMM_LANES == 16 ? 2 : GEMM_LANES == 8 ? 1 : 0))
@@ -82,10 +83,6 @@ typedef float gemm_vec __attribute__((ext_vector_type(GEMM_LANES)));
 #define GEMM_WIDE_2(rows) ((rows) <= (GEMM_LANES == 16 ? 5 : GEMM_LANES == 8 ? 2 : 1))
 #define GEMM_PANELS(rows) \
   (GEMM_TILE_PANELS > 1 && (rows) > 2 ? GEMM_TILE_PANELS : GEMM_WIDE_4(rows) ? 4 : GEMM_WIDE_2(rows) ? 2 : 1)
-// Rows over which one panel sweeps before the next: their part of A stays in L2.
-#define GEMM_SWEEP_FLOATS (1 << 18)
-#define GEMM_SWEEP_TILES \
-  (GEMM_SWEEP_FLOATS / GEMM_K / GEMM_TILE_M < 1 ? 1 : GEMM_SWEEP_FLOATS / GEMM_K / GEMM_TILE_M)
 #define GEMM_WHOLE_ROWS (GEMM_HAS_BEFORE || GEMM_HAS_ROW)
 
 INLINE gemm_vec gemm_fma(float a, gemm_vec b, gemm_vec c) {
@@ -108,33 +105,32 @@ struct gemm_step {
 
 // The sums of `rows` rows and `panels` panels into sums[rows][panels * GEMM_PANEL].
 INLINE void gemm_tile(const struct gemm_step* s, float* sums, const int rows, const int panels) {
-  const int width = panels * GEMM_PARTS;
   const float* a = s->a;
   const float* w = s->w;
   const int64_t a_stride = s->a_stride, panel_stride = s->panel_stride;
   gemm_vec acc[GEMM_ACCUMULATORS];
   gemm_vec* at = (gemm_vec*)sums;
-  GEMM_UNROLL for (int i = 0; i < rows * width; i++) acc[i] = (gemm_vec)0.0f;
+  GEMM_UNROLL for (int i = 0; i < rows * panels; i++) acc[i] = (gemm_vec)0.0f;
   if (GEMM_K_BLOCK && s->resume) {
-    GEMM_UNROLL for (int i = 0; i < rows * width; i++) acc[i] = at[i];
+    GEMM_UNROLL for (int i = 0; i < rows * panels; i++) acc[i] = at[i];
   }
   GEMM_ROLLED for (int64_t k = s->depth; k > 0; k--) {
-    gemm_vec line[4 * GEMM_PARTS];
+    gemm_vec line[4];
     GEMM_UNROLL for (int p = 0; p < panels; p++) {
       const float* from = w + p * panel_stride;
-      GEMM_UNROLL for (int j = 0; j < GEMM_PARTS; j++) line[p * GEMM_PARTS + j] = ((const gemm_vec*)from)[j];
+      line[p] = *(const gemm_vec*)from;
       GEMM_UNROLL for (int j = 0; j < GEMM_PANEL; j += 16)
           __builtin_prefetch(from + GEMM_AHEAD * GEMM_PANEL + j);
     }
     GEMM_UNROLL for (int i = 0; i < rows; i++) {
       const float x = a[i * a_stride];
-      GEMM_UNROLL for (int j = 0; j < width; j++) acc[i * width + j] =
-          gemm_fma(x, line[j], acc[i * width + j]);
+      GEMM_UNROLL for (int p = 0; p < panels; p++) acc[i * panels + p] =
+          gemm_fma(x, line[p], acc[i * panels + p]);
     }
     a++;
     w += GEMM_PANEL;
   }
-  GEMM_UNROLL for (int i = 0; i < rows * width; i++) at[i] = acc[i];
+  GEMM_UNROLL for (int i = 0; i < rows * panels; i++) at[i] = acc[i];
 }
 
 #define GEMM_TILE(rows)                                                                            \
@@ -267,26 +263,20 @@ INLINE void gemm_sweep(const struct Ctx* c, int64_t m, int64_t r, int64_t rows, 
   }
 }
 
+// Rows go in equal blocks: what panels sweep over stays in L2, and a row part finds its rows there.
 static void gemm(const struct Ctx* c, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
-#if GEMM_WHOLE_ROWS
-  (void)n0, (void)n1;
-  const int64_t block = gemm_least(GEMM_ROW_BLOCK, GEMM_SWEEP_TILES * GEMM_TILE_M);
-#else
-  const int64_t most = GEMM_SWEEP_TILES * GEMM_TILE_M, blocks = (m1 - m0 + most - 1) / most;
-  const int64_t block =
-      blocks > 0 ? ((m1 - m0 + blocks - 1) / blocks + GEMM_TILE_M - 1) / GEMM_TILE_M * GEMM_TILE_M : most;
-#endif
+  const int64_t blocks = (m1 - m0 + GEMM_ROW_BLOCK - 1) / GEMM_ROW_BLOCK;
+  if (blocks <= 0) return;
+  const int64_t tiles = ((m1 - m0 + blocks - 1) / blocks + GEMM_TILE_M - 1) / GEMM_TILE_M;
+  const int64_t block = gemm_least(tiles * GEMM_TILE_M, GEMM_ROW_BLOCK);
+  const int64_t first = GEMM_WHOLE_ROWS ? 0 : n0, last = GEMM_WHOLE_ROWS ? GEMM_N : gemm_least(n1, GEMM_N);
   for (int64_t m = m0; m < m1; m += block) {
     const int64_t rows = gemm_least(block, m1 - m);
-#if GEMM_WHOLE_ROWS
     if (GEMM_HAS_BEFORE)
       for (int64_t r = 0; r < rows; r++) gemm_before(c, m + r, r);
-    gemm_sweep(c, m, 0, rows, 0, GEMM_N, (float*)scratch);
+    gemm_sweep(c, m, 0, rows, first, last, (float*)scratch);
     if (GEMM_HAS_ROW)
       for (int64_t r = 0; r < rows; r++) gemm_row(c, m + r, r);
-#else
-    gemm_sweep(c, m, 0, rows, n0, gemm_least(n1, GEMM_N), (float*)scratch);
-#endif
   }
 }
 

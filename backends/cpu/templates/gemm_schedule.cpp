@@ -9,14 +9,13 @@
 namespace edge_infer {
 namespace {
 
-// gemm.c's GEMM_SWEEP_FLOATS, and the floats of one tile's sums.
-constexpr int64_t kSweepFloats = int64_t{1} << 18;
+// Floats of one tile's sums, GEMM_SUMS of gemm.c.
 constexpr int64_t sums_floats(const GemmProblem& problem) {
   return problem.panel == 32 ? 24 * 16 : problem.fused_multiply_add ? 12 * 8 : 12 * 4;
 }
 
 std::vector<std::pair<int, int>> tiles(const GemmProblem& problem) {
-  if (problem.panel == 32) return {{12, 32}, {6, 64}, {8, 32}};
+  if (problem.panel == 32) return {{12, 32}, {6, 64}};
   if (problem.fused_multiply_add) return {{6, 16}};
   return {{3, 16}};
 }
@@ -42,7 +41,7 @@ std::string GemmSchedule::text() const {
 }
 
 int64_t GemmSchedule::scratch_bytes(const GemmProblem& problem) const {
-  const int64_t parts = k_block == 0 ? 1 : std::max<int64_t>(1, kSweepFloats / problem.k / tile_rows);
+  const int64_t parts = k_block == 0 ? 1 : (row_block + tile_rows - 1) / tile_rows;
   return parts * sums_floats(problem) * static_cast<int64_t>(sizeof(float));
 }
 
@@ -55,13 +54,14 @@ std::string GemmSchedule::defines(const GemmProblem& problem) const {
 
 std::vector<GemmSchedule> gemm_schedules(const GemmProblem& problem) {
   std::vector<GemmSchedule> list;
-  const std::vector<int> row_blocks = problem.whole_rows ? std::vector<int>{96, 48} : std::vector<int>{96};
-  for (const auto& [rows, columns] : tiles(problem))
-    for (const int row_block : row_blocks) list.push_back({rows, columns, 0, row_block});
-  const auto [rows, columns] = tiles(problem).front();
-  for (const int k_block : {256, 768})
-    if (problem.k >= 2 * k_block) list.push_back({rows, columns, k_block, row_blocks.front()});
-  if (list.size() > 8) list.resize(8);
+  const auto shapes = tiles(problem);
+  for (const auto& [rows, columns] : shapes) {
+    list.push_back({rows, columns, 0, 96});
+    list.push_back({rows, columns, 0, 192});
+  }
+  const auto [rows, columns] = shapes.front();
+  list.push_back({rows, columns, 0, 384});
+  if (problem.k >= 1024) list.push_back({rows, columns, 512, 96});
   return list;
 }
 

@@ -20,8 +20,9 @@ struct GemmProblem {
 
 struct GemmSchedule {
   int tile_rows = 0, tile_columns = 0;
-  int k_block = 0;     // 0: k in one part
-  int row_block = 96;  // rows that whole_rows kernels finish together; without meaning for others
+  int k_block = 0;  // 0: k in one part
+  int row_block =
+      96;  // rows that one panel sweeps over before the next, and that whole_rows kernels finish together
 
   friend bool operator==(const GemmSchedule&, const GemmSchedule&) = default;
   std::string text() const;  // "tile=12x32;kb=0;rb=96"

@@ -127,7 +127,7 @@ struct Expr {
     kCompare,  // op on operands; both operands of one dtype
     kSelect,   // operands {condition (bool), a, b}
     kCast,     // operand 0 as `dtype`: nearest even into f16 and bf16, towards zero (saturating, NaN 0) into
-            // integers, x != 0 into bool
+               // integers, x != 0 into bool
   };
   Kind kind = Kind::kConst;
   DType dtype = DType::kF32;  // of the result

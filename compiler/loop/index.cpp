@@ -142,11 +142,14 @@ SymInt product(std::span<const SymInt> sizes) {
   return p;
 }
 
+// (q // s) * s + q % s is q, also for an s that is a symbol.
 SymInt linearize(std::span<const SymInt> index, std::span<const SymInt> sizes) {
-  SymInt flat = 0, stride = 1;
-  for (size_t d = sizes.size(); d-- > 0;) {
-    flat = flat + index[d] * stride;
-    stride = stride * sizes[d];
+  SymInt flat = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const SymNode& node = index[d].node();
+    const bool is_remainder = node.kind == SymKind::kMod && node.args[1] == sizes[d];
+    flat =
+        is_remainder && flat == floordiv(node.args[0], sizes[d]) ? node.args[0] : flat * sizes[d] + index[d];
   }
   return flat;
 }

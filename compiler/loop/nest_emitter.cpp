@@ -18,6 +18,7 @@ NestEmitter::NestEmitter(const Expansion& graph, const LowerOptions& options, st
 
 Emitted NestEmitter::run() {
   if (const auto reason = choose_rows()) return std::unexpected(*reason);
+  if (gemm_ != kNoNode && stage(node(gemm_).outputs[0]) > 0) return std::unexpected("reduction between");
   // Each attempt but the last adds one decision.
   const size_t most = 4 * nodes_.size() + 16;
   for (size_t attempt = 0; attempt < most; ++attempt) {

@@ -54,12 +54,13 @@ Result<ClangKernel> ClangKernel::compile(const KernelSource& source) {
   if (const int status = std::system(command.c_str()); status != 0) {  // NOLINT: a test's own command
     std::ostringstream log;
     log << std::ifstream(base + ".log").rdbuf();
-    return fail(ErrorCode::kInvalidArgument, "clang-19 ended with {}:\n{}\n{}", status, log.str(), source.source);
+    return fail(ErrorCode::kInvalidArgument, "clang-19 ended with {}: {}", status, log.str().substr(0, 1500));
   }
   ClangKernel kernel;
-  kernel.library_ = std::shared_ptr<void>(dlopen((base + ".so").c_str(), RTLD_NOW | RTLD_LOCAL), [](void* library) {
-    if (library != nullptr) dlclose(library);
-  });
+  kernel.library_ =
+      std::shared_ptr<void>(dlopen((base + ".so").c_str(), RTLD_NOW | RTLD_LOCAL), [](void* library) {
+        if (library != nullptr) dlclose(library);
+      });
   if (kernel.library_ == nullptr) return fail(ErrorCode::kIoError, "{}", dlerror());
   kernel.function_ = reinterpret_cast<KernelFn>(dlsym(kernel.library_.get(), "k"));
   if (kernel.function_ == nullptr) return fail(ErrorCode::kInvalidArgument, "no function k");

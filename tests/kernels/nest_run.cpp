@@ -99,8 +99,9 @@ std::vector<std::string> runnable_targets() {
   return targets;
 }
 
-Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& target, const std::string& schedule,
-                             const std::vector<int64_t>& symbols, std::vector<HostTensor> buffers, int pieces) {
+Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& target,
+                             const std::string& schedule, const std::vector<int64_t>& symbols,
+                             std::vector<HostTensor> buffers, int pieces) {
   EDGE_INFER_ASSIGN(const CpuCodeGenerator generator, CpuCodeGenerator::for_target(target));
   EDGE_INFER_ASSIGN(const GeneratedKernel generated, generator.generate(nest, schedule));
   EDGE_INFER_ASSIGN(const ClangKernel kernel, ClangKernel::compile(generated.source));
@@ -129,7 +130,8 @@ Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& targ
     const int64_t grains = (total + grain - 1) / grain;
     return std::max<int64_t>(1, (grains + pieces - 1) / pieces) * grain;
   };
-  const int64_t row_step = step(rows, generated.row_grain), column_step = step(columns, generated.column_grain);
+  const int64_t row_step = step(rows, generated.row_grain),
+                column_step = step(columns, generated.column_grain);
   for (int64_t m = 0; m < rows; m += row_step)
     for (int64_t n = 0; n < columns; n += column_step)
       kernel.function()(&args, m, std::min(m + row_step, rows), n, std::min(n + column_step, columns),
@@ -166,7 +168,7 @@ std::string compare_with_evaluate(const NestCase& c) {
     const auto whole = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 1);
     if (!whole) return fmt::format("{}: {}", target, whole.error().message);
     if (const std::string wrong = compare(whole->buffers, expected, *nest, c); !wrong.empty())
-      return fmt::format("{}: {}\n{}", target, wrong, whole->source);
+      return fmt::format("{}: {}", target, wrong);
     const auto split = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 3);
     if (!split) return fmt::format("{} split: {}", target, split.error().message);
     for (size_t b = 0; b < buffers.size(); ++b)

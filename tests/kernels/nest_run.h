@@ -24,8 +24,8 @@ struct NestCase {
   std::string schedule{};
 };
 
-// "" where for each target the kernel gives what evaluate gives, the same bits however rows and columns are split, and
-// touches nothing but its buffers; else what is wrong.
+// "" where for each target the kernel gives what evaluate gives, the same bits however rows and columns are
+// split, and touches nothing but its buffers; else what is wrong.
 std::string compare_with_evaluate(const NestCase& c);
 
 // The kernel's outputs on one target, for tests that judge them by themselves.
@@ -33,7 +33,8 @@ struct KernelRun {
   std::vector<HostTensor> buffers;
   std::string source;
 };
-Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& target, const std::string& schedule,
-                             const std::vector<int64_t>& symbols, std::vector<HostTensor> buffers, int pieces);
+Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& target,
+                             const std::string& schedule, const std::vector<int64_t>& symbols,
+                             std::vector<HostTensor> buffers, int pieces);
 
 }  // namespace edge_infer::testing

@@ -54,8 +54,7 @@ Result<ClangKernel> ClangKernel::compile(const KernelSource& source) {
   if (const int status = std::system(command.c_str()); status != 0) {  // NOLINT: a test's own command
     std::ostringstream log;
     log << std::ifstream(base + ".log").rdbuf();
-    return fail(ErrorCode::kInvalidArgument, "clang-19 ended with {}:\n{}\n{}", status, log.str(),
-                source.source);
+    return fail(ErrorCode::kInvalidArgument, "clang-19 ended with {}: {}", status, log.str().substr(0, 1500));
   }
   ClangKernel kernel;
   kernel.library_ =

@@ -168,7 +168,7 @@ std::string compare_with_evaluate(const NestCase& c) {
     const auto whole = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 1);
     if (!whole) return fmt::format("{}: {}", target, whole.error().message);
     if (const std::string wrong = compare(whole->buffers, expected, *nest, c); !wrong.empty())
-      return fmt::format("{}: {}\n{}", target, wrong, whole->source);
+      return fmt::format("{}: {}", target, wrong);
     const auto split = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 3);
     if (!split) return fmt::format("{} split: {}", target, split.error().message);
     for (size_t b = 0; b < buffers.size(); ++b)

@@ -61,6 +61,10 @@ class Lines {
     add(fmt::format(format, std::forward<Args>(args)...) + " {");
     ++depth_;
   }
+  void open_block() {
+    add("{");
+    ++depth_;
+  }
   void close(std::string_view after = "") {
     --depth_;
     add(fmt::format("}}{}", after));

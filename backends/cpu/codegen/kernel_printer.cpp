@@ -76,7 +76,7 @@ void KernelPrinter::lane_loop(AxisId axis, const Range& range, const std::functi
   if (!rest) {
     print_vectors(fmt::format("int64_t {} = {}", i, range.begin));
   } else {
-    out_.open("");
+    out_.open_block();
     out_.line("int64_t {} = {};", i, range.begin);
     if (vectors) print_vectors("");
     out_.open("if ({} < {})", i, range.end);

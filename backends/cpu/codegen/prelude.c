@@ -214,18 +214,16 @@ INLINE b32x16 isnan_f64(f64x16 x) {
 }
 
 //@ max_f32
-// NaN where either is NaN; of two zeros +0.
+// NaN where either is NaN.
 INLINE f32x16 max_f32(f32x16 a, f32x16 b) {
   const f32x16 larger = a > b ? a : b;
-  const f32x16 chosen = a == b ? float_of(bits_f32(a) & bits_f32(b)) : larger;
-  return a != a ? a : chosen;
+  return a != a ? a : larger;
 }
 
 //@ min_f32
 INLINE f32x16 min_f32(f32x16 a, f32x16 b) {
   const f32x16 smaller = a < b ? a : b;
-  const f32x16 chosen = a == b ? float_of(bits_f32(a) | bits_f32(b)) : smaller;
-  return a != a ? a : chosen;
+  return a != a ? a : smaller;
 }
 
 //@ max_f64
@@ -578,7 +576,7 @@ INLINE u8x16 narrow_u8(i32x16 x) {
   return CONVERT(x, u8x16);
 }
 
-//@ LANE_BITS
+//@ LANE_BITS LOW_BITS f32z
 // A vector mask as the bits that AVX-512 takes.
 #ifdef __AVX512DQ__
 #define LANE_BITS(m) ((uint16_t)__builtin_ia32_cvtd2mask512((__attribute__((__vector_size__(64))) int)(m)))

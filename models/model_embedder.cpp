@@ -114,6 +114,13 @@ Status ModelEmbedder::prepare() const {
   return module_->prepare(call.inputs, settings_);
 }
 
+bool ModelEmbedder::is_compiled() const {
+  return std::ranges::all_of(module_->entries(), [](const auto& entry) {
+    return std::ranges::any_of(entry->program->program().kernels,
+                               [](const KernelRef& k) { return k.name.starts_with("kernel:"); });
+  });
+}
+
 const EmbeddingSpace& ModelEmbedder::space() const {
   std::call_once(space_once_, [this] {
     space_ = {directory_.path().native(),

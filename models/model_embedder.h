@@ -37,6 +37,8 @@ class ModelEmbedder final : public Embedder {
   const Module& module() const { return *module_; }
   const ModelConstants& constants() const { return *constants_; }
   const Device& device() const { return *device_; }
+  // Whether compiled kernels serve (all entries).
+  bool is_compiled() const;
   KernelCache* cache() const { return cache_.get(); }
   // The captured graph, built anew from the directory.
   Result<Graph> graph() const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -28,7 +29,7 @@ struct BenchArguments {
   std::vector<int64_t> lengths = {16, 128, 512};
   int64_t batch = 1;
   double seconds = 2;  // of each row
-  bool as_json = false;
+  bool as_json = false, profile = false;
 };
 
 double ms_since(Clock::time_point start) {
@@ -81,6 +82,50 @@ Result<Row> measure(const ModelEmbedder& embedder, const BenchArguments& a, int6
   return row;
 }
 
+// Where the time of one pass goes: for each kernel the sum of its calls' best times, on one worker.
+Status print_profile(const ModelEmbedder& embedder, const BenchArguments& a, int64_t length) {
+  const BoundProgram& bound = *embedder.module().entries().front()->program;
+  const Program& program = bound.program();
+  std::vector<int32_t> ids(static_cast<size_t>(length * a.batch)), cu;
+  for (size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<int32_t>(i * 7 % static_cast<size_t>(embedder.tokenizer().vocabulary_size()));
+  for (int64_t b = 0; b <= a.batch; ++b) cu.push_back(static_cast<int32_t>(b * length));
+  std::vector<float> out(static_cast<size_t>(a.batch * embedder.dimensions()));
+  const int64_t ids_size[] = {length * a.batch}, cu_size[] = {a.batch + 1},
+                out_size[] = {a.batch, embedder.dimensions()};
+  const TensorView inputs[] = {{ids.data(), DType::kI32, ids_size}, {cu.data(), DType::kI32, cu_size}};
+  const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
+  ExecutionContext context;
+  std::vector<int64_t> best(bound.call_count(), INT64_MAX);
+  const auto start = Clock::now();
+  while (ms_since(start) < a.seconds * 1000) {
+    context.call_nanoseconds.assign(bound.call_count(), 0);
+    EDGE_INFER_RETURN_IF_ERROR(bound.run(context, inputs, outputs, 1));
+    for (size_t c = 0; c < best.size(); ++c) best[c] = std::min(best[c], context.call_nanoseconds[c]);
+  }
+  struct Line {
+    int64_t nanoseconds = 0, calls = 0;
+  };
+  std::map<std::string, Line> lines;
+  int64_t total = 0;
+  size_t c = 0;
+  for (const Phase& phase : program.phases)
+    for (const Call& call : phase.calls) {
+      Line& line = lines[program.kernels[static_cast<size_t>(call.kernel)].name];
+      line.nanoseconds += best[c];
+      line.calls += best[c] > 0;
+      total += best[c++];
+    }
+  fmt::print("  {} tokens on one worker, best of each call: {:.3f} ms\n", length * a.batch,
+             static_cast<double>(total) / 1e6);
+  for (const auto& [name, line] : lines)
+    if (line.nanoseconds > 0)
+      fmt::print("  {:>9.3f} ms {:>5.1f} % {:>4} x {}\n", static_cast<double>(line.nanoseconds) / 1e6,
+                 100.0 * static_cast<double>(line.nanoseconds) / static_cast<double>(total), line.calls,
+                 name);
+  return {};
+}
+
 nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, const Graph& graph,
                                 int64_t batch) {
   const std::vector<int64_t> lengths(static_cast<size_t>(batch), row.length);
@@ -91,6 +136,7 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
   return {{"length", row.length},
           {"batch", batch},
           {"threads", embedder.threads()},
+          {"kernels", embedder.is_compiled() ? "compiled" : "prebuilt"},
           {"ms_best", row.best},
           {"ms_median", row.median},
           {"ms_p99", row.p99},
@@ -106,13 +152,17 @@ Status bench(const BenchArguments& a) {
   EmbedderOptions options = a.model.embedder;
   for (const int64_t length : a.lengths) options.max_length = std::max(options.max_length, length);
   EDGE_INFER_ASSIGN(const std::unique_ptr<ModelEmbedder> embedder, ModelEmbedder::open(dir, options));
+  if (!options.eager)
+    if (const Status compiled = embedder->prepare(); !compiled)
+      fmt::print(stderr, "edge-infer: {}\n", compiled.error().message);
+  const bool is_compiled = embedder->is_compiled();
   EDGE_INFER_ASSIGN(const LoadedKernel peak, embedder->device().load_kernel("prebuilt:edge.fma_peak.f32"));
   EDGE_INFER_ASSIGN(const Graph graph, embedder->graph());
   if (!a.as_json)
-    fmt::print(
-        "{} | {} | {} threads | fallback fp32\n{:>7} {:>6} {:>9} {:>9} {:>9} {:>11} {:>9} {:>7} {:>9}\n",
-        cpu_name(), embedder->device().target().name, embedder->threads(), "length", "batch", "best ms",
-        "median", "p99", "tokens/s", "GFLOP/s", "% peak", "MB moved");
+    fmt::print("{} | {} | {} threads | {}\n{:>7} {:>6} {:>9} {:>9} {:>9} {:>11} {:>9} {:>7} {:>9}\n",
+               cpu_name(), embedder->device().target().name, embedder->threads(),
+               is_compiled ? "compiled kernels" : "prebuilt kernels", "length", "batch", "best ms", "median",
+               "p99", "tokens/s", "GFLOP/s", "% peak", "MB moved");
   for (const int64_t length : a.lengths) {
     EDGE_INFER_ASSIGN(const Row row, measure(*embedder, a, length, peak));
     const nlohmann::ordered_json d = describe(row, *embedder, graph, a.batch);
@@ -123,6 +173,7 @@ Status bench(const BenchArguments& a) {
                  a.batch, row.best, row.median, row.p99, d["tokens_per_s"].get<double>(),
                  d["gflops"].get<double>(), d["percent_of_peak"].get<double>(),
                  d["bytes_moved"].get<double>() / 1e6);
+    if (a.profile) EDGE_INFER_RETURN_IF_ERROR(print_profile(*embedder, a, length));
     std::fflush(stdout);
   }
   return {};
@@ -134,6 +185,8 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("bench", "time forward passes against this machine's peak");
   auto a = std::make_shared<BenchArguments>();
   add_model_options(*command, a->model, true);
+  command->add_flag("--profile", a->profile, "also print where the time of a pass goes (text only)");
+  command->add_flag("--eager", a->model.embedder.eager, "time the prebuilt kernels");
   command->add_option("--lengths", a->lengths, "tokens of a text, comma separated")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));

@@ -67,8 +67,7 @@ Result<std::vector<HostTensor>> compiled_run(const Graph& graph, std::string_vie
   EDGE_INFER_ASSIGN(const std::shared_ptr<const Device> device, open_device(target.empty() ? "cpu" : target));
   EDGE_INFER_ASSIGN(Compiled c, compile_for(graph, device->target().name));
   EDGE_INFER_ASSIGN(const std::vector<HostTensor> inputs, graph_inputs(c.graph.graph, tensors));
-  if (const auto obtained =
-          obtain_kernels(c.graph.kernels, *device, *c.compiler.compiler, nullptr, {});
+  if (const auto obtained = obtain_kernels(c.graph.kernels, *device, *c.compiler.compiler, nullptr, {});
       !obtained)
     return std::unexpected(obtained.error());
   return run_program(c.graph.graph, std::move(c.graph.program), *device, inputs, tensors, worker_budget());

@@ -113,8 +113,9 @@ Result<std::vector<std::string_view>> TextScanner::list(char end) {
 std::unexpected<Error> TextScanner::error(std::string_view expected) const {
   std::string found = "the end of the text";
   if (at_ < text_.size())
-    found = text_[at_] == '\n' ? "the end of the line"
-                               : quote_text(text_.substr(at_, std::min<size_t>(16, text_.find('\n', at_) - at_)));
+    found = text_[at_] == '\n'
+                ? "the end of the line"
+                : quote_text(text_.substr(at_, std::min<size_t>(16, text_.find('\n', at_) - at_)));
   return error_at_line(fmt::format("found {}, expected {}", found, expected));
 }
 

@@ -35,8 +35,8 @@ EntryKey read_entry_key(const Query& row, int first) {
 }
 
 std::string tuning_key(const TuningRow& row) {
-  return fmt::format("{} {} {} {}", quote_text(row.nest_hash), quote_text(row.target), quote_text(row.machine),
-                     quote_text(row.schedule));
+  return fmt::format("{} {} {} {}", quote_text(row.nest_hash), quote_text(row.target),
+                     quote_text(row.machine), quote_text(row.schedule));
 }
 
 std::string print_nanoseconds(const std::vector<int64_t>& list) {
@@ -52,7 +52,8 @@ Result<std::vector<int64_t>> parse_nanoseconds(std::string_view text) {
     int64_t ns = 0;
     const auto [end, code] = std::from_chars(item.data(), item.data() + item.size(), ns);
     if (code != std::errc{} || end != item.data() + item.size())
-      return fail(ErrorCode::kCorruption, "found {} where a number of nanoseconds is expected", quote_text(item));
+      return fail(ErrorCode::kCorruption, "found {} where a number of nanoseconds is expected",
+                  quote_text(item));
     list.push_back(ns);
     text.remove_prefix(std::min(text.size(), item.size() + 1));
   }

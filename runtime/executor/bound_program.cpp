@@ -1,6 +1,7 @@
 #include "runtime/executor/bound_program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "runtime/base/cpu.h"
@@ -243,7 +244,7 @@ BoundProgram::Tiling BoundProgram::tile(const BoundPhase& phase, const Execution
 }
 
 void BoundProgram::run_tile(const BoundPhase& phase, const Tiling& t, int64_t tile,
-                            const ExecutionContext& context, void* scratch) const {
+                            const ExecutionContext& context, void* scratch, int64_t* call_nanoseconds) const {
   const int64_t m0 = tile / t.column_tiles * t.row_block, n0 = tile % t.column_tiles * t.column_block;
   const int64_t m1 = std::min(t.rows, m0 + t.row_block), n1 = std::min(t.columns, n0 + t.column_block);
   for (const BoundCall& c : phase.calls) {
@@ -252,17 +253,25 @@ void BoundProgram::run_tile(const BoundPhase& phase, const Tiling& t, int64_t ti
     // Only the first call of a phase is split along its columns; those behind it work on whole rows of their
     // own.
     const int64_t columns = t.column_tiles == 1 ? context.domain[c.index * 3 + 1] : n1;
+    if (call_nanoseconds == nullptr) {
+      c.kernel.function(&args, m0, m1, n0, columns, scratch);
+      continue;
+    }
+    const auto begin = std::chrono::steady_clock::now();
     c.kernel.function(&args, m0, m1, n0, columns, scratch);
+    call_nanoseconds[c.index] += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   }
 }
 
 void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
   std::byte* scratch = context.scratch.data();
   if (workers == 1) {
+    int64_t* times =
+        context.call_nanoseconds.size() == call_count_ ? context.call_nanoseconds.data() : nullptr;
     for (const BoundPhase& phase : phases_) {
       if (!runs(phase, context)) continue;
       const Tiling t = tile(phase, context, 1);
-      for (int64_t i = 0; i < t.tiles(); ++i) run_tile(phase, t, i, context, scratch);
+      for (int64_t i = 0; i < t.tiles(); ++i) run_tile(phase, t, i, context, scratch, times);
     }
     return;
   }
@@ -281,7 +290,7 @@ void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
       const Tiling t = tile(phases_[p], context, workers);
       for (int64_t i = progress.next.fetch_add(1, std::memory_order_relaxed); i < t.tiles();
            i = progress.next.fetch_add(1, std::memory_order_relaxed)) {
-        run_tile(phases_[p], t, i, context, own);
+        run_tile(phases_[p], t, i, context, own, nullptr);
         if (progress.done.fetch_add(1, std::memory_order_acq_rel) + 1 == t.tiles())
           progress.done.notify_all();
       }

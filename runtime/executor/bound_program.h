@@ -46,6 +46,9 @@ struct ExecutionContext {
   std::unique_ptr<PhaseProgress[]> progress;  // of each phase, for calls with several workers
   bool sizes_valid = false;                   // integers and domain hold the values for `symbols`
   size_t arena_bytes = 0;
+  // Time spent in each call of the program, in order of phases and calls, summed up over runs with one
+  // worker; one number a call turns it on, an empty vector is off.
+  std::vector<int64_t> call_nanoseconds;
 };
 
 class BoundProgram {
@@ -62,6 +65,7 @@ class BoundProgram {
              std::span<const TensorView> outputs, int max_workers) const;
 
   const Program& program() const { return program_; }
+  size_t call_count() const { return call_count_; }
   // Largest arena of any call so far, in bytes.
   size_t peak_arena_bytes() const { return peak_arena_bytes_.load(std::memory_order_relaxed); }
 
@@ -96,7 +100,7 @@ class BoundProgram {
                        std::span<const TensorView> outputs) const;
   Tiling tile(const BoundPhase& phase, const ExecutionContext& context, int workers) const;
   void run_tile(const BoundPhase& phase, const Tiling& tiling, int64_t tile, const ExecutionContext& context,
-                void* scratch) const;
+                void* scratch, int64_t* call_nanoseconds) const;
   void run_phases(ExecutionContext& context, int workers) const;
 
   Program program_;

@@ -38,6 +38,6 @@ if $all; then
   scripts/build.sh tsan --target "${tsan[@]}"
   tests tsan -R "$(named "${tsan[@]}")"
   stage retrieval
-  tests release -L retrieval
+  tests release -L retrieval --verbose  # says why when it is skipped
 fi
 stage all passed

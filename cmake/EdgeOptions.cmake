@@ -48,6 +48,11 @@ if(EDGE_INFER_SANITIZE)
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
   add_compile_definitions(EDGE_INFER_SANITIZED=1)
+  # Suppressions name functions, so reports need names.
+  find_program(EDGE_INFER_SYMBOLIZER llvm-symbolizer-19 REQUIRED)
+  set(EDGE_INFER_TEST_ENVIRONMENT
+    "ASAN_OPTIONS=external_symbolizer_path=${EDGE_INFER_SYMBOLIZER}"
+    "TSAN_OPTIONS=external_symbolizer_path=${EDGE_INFER_SYMBOLIZER}:suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp")
 endif()
 if(EDGE_INFER_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)

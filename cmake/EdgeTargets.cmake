@@ -32,7 +32,7 @@ function(edge_test name)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES
     LABELS "${A_LABELS}"
-    ENVIRONMENT "EDGE_INFER_BIN=${CMAKE_BINARY_DIR}/bin")
+    ENVIRONMENT "EDGE_INFER_BIN=${CMAKE_BINARY_DIR}/bin;${EDGE_INFER_TEST_ENVIRONMENT}")
 endfunction()
 
 # edge_fuzzer(NAME [DEPS ...]): a libFuzzer program from NAME.cpp; its corpus is tests/fuzz/corpus/NAME.

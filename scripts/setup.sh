@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 packages=(
   build-essential cmake ninja-build pkg-config git ca-certificates ccache mold
-  clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev libclang-19-dev llvm-19-dev libpolly-19-dev zlib1g-dev libzstd-dev
+  clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev libclang-19-dev llvm-19 llvm-19-dev libpolly-19-dev zlib1g-dev libzstd-dev
   libboost-dev libtbb-dev nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev
   libutf8proc-dev libgumbo-dev libmd4c-dev libzip-dev libpugixml-dev libsqlite3-dev libcurl4-openssl-dev libssl-dev libseccomp-dev libxxhash-dev libsodium-dev
   libgtest-dev libbenchmark-dev python3-venv python3-numpy man-db groff-base

@@ -150,16 +150,17 @@ Status Vocabulary::validate(int64_t vocabulary_size) const {
                 units_[kNoNode].base);
   // Without branches, as this runs at each start; only a bad array is worth a second look.
   uint32_t highest = 0;
-  bool bad_id = false;
+  uint32_t bad_ids = 0;
   const auto limit = static_cast<uint32_t>(vocabulary_size);
   for (size_t i = 0; i < units_.size(); ++i) {
     highest = std::max(highest, units_[i].base & kTrieBaseMask);
-    bad_id |= ((units_[i].base & kTrieTerminal) != 0) & (static_cast<uint32_t>(ids_[i]) >= limit);
+    bad_ids |= static_cast<uint32_t>((units_[i].base & kTrieTerminal) != 0) &
+               static_cast<uint32_t>(static_cast<uint32_t>(ids_[i]) >= limit);
   }
   if (highest + size_t{kAlphabet} > units_.size())
     return fail(ErrorCode::kCorruption, "vocabulary: base {} points out of the {} units", highest,
                 units_.size());
-  if (bad_id) return fail(ErrorCode::kCorruption, "vocabulary: an id is not below {}", vocabulary_size);
+  if (bad_ids != 0) return fail(ErrorCode::kCorruption, "vocabulary: an id is not below {}", vocabulary_size);
   return {};
 }
 

@@ -50,14 +50,13 @@ bool enter_landlock() {
 #endif
 }
 
-#if defined(__x86_64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#endif
-
 bool enter_seccomp() {
 #if !defined(EDGE_INFER_SANITIZED) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__x86_64__)
+  constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#else
+  constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#endif
   constexpr uint32_t kAllowed[] = {
       SYS_read,       SYS_write,     SYS_munmap,       SYS_mremap,     SYS_madvise,
       SYS_brk,        SYS_futex,     SYS_exit,         SYS_exit_group, SYS_clock_gettime,

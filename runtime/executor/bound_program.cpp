@@ -11,7 +11,6 @@ namespace edge_infer {
 namespace {
 
 constexpr int64_t kBadSize = INT64_MIN;  // what SymCode returns for an overflow
-constexpr size_t kAlign = 64;
 // Work that a further worker must bring, in ns: several barriers' worth.
 constexpr int64_t kCostPerWorker = 20'000;
 // A GEMM tile of this many rows keeps its operands in L2 while a weight panel is reused.

@@ -82,9 +82,8 @@ std::optional<Polynomial> merged(const std::vector<Polynomial>& parts) {
     constant += part.constant;
     for (const SymTerm& term : part.terms) terms.push_back(&term);
   }
-  std::stable_sort(terms.begin(), terms.end(), [](const SymTerm* a, const SymTerm* b) {
-    return compare_factors(a->factors, b->factors) < 0;
-  });
+  std::sort(terms.begin(), terms.end(),
+            [](const SymTerm* a, const SymTerm* b) { return compare_factors(a->factors, b->factors) < 0; });
   if (!fits(constant)) return std::nullopt;
   Polynomial result{static_cast<int64_t>(constant), {}};
   for (size_t i = 0; i < terms.size();) {

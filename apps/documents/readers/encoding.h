@@ -1,6 +1,7 @@
 // From the bytes of a text file to UTF-8, remembering which byte every character came from.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -66,6 +67,9 @@ std::string declared_charset(std::string_view source);
 // the text was guessed or repaired. Errors: kCorruption for an unknown encoding: mojibake is worse than
 // nothing.
 Result<DecodedText> decode_text(std::string_view source, std::string_view label, Charset* charset);
+// The result may alias `source`.
+template <std::same_as<std::string> Temporary>
+Result<DecodedText> decode_text(Temporary&& source, std::string_view label, Charset* charset) = delete;
 
 // Whether the bytes are no text of any encoding: zero bytes or many control characters that UTF-16 does not
 // explain.

@@ -25,6 +25,12 @@ TEST(Encoding, knows_unicode_by_its_mark_or_form) {
   EXPECT_EQ(decoded("p\0l\0a\0i\0n\0 \0t\0e\0x\0t\0"sv), "plain text");
 }
 
+template <typename Source>
+concept Decodable =
+    requires(Source&& source) { decode_text(std::forward<Source>(source), std::string_view(), nullptr); };
+static_assert(Decodable<std::string&> && Decodable<const std::string&> && Decodable<std::string_view>);
+static_assert(!Decodable<std::string>, "the result would show into a string that is gone");
+
 TEST(Encoding, falls_back_to_windows_1252_and_says_so) {
   Result<DecodedText> text = decode_text(
       "Die Br\xfc"

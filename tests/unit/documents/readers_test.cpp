@@ -65,9 +65,10 @@ TEST(TextReader, reads_a_document_in_utf16_with_offsets_in_the_file) {
 TEST(TextReader, stops_at_the_text_limit) {
   ReadLimits limits;
   limits.text_bytes = 1000;
-  Result<DecodedText> text = decode_text(std::string(600, 'a'), {}, nullptr);
+  const std::string one(600, 'a');
+  Result<DecodedText> text = decode_text(one, {}, nullptr);
   EXPECT_TRUE(read_text(*text, limits));
-  std::string two = std::string(600, 'a') + "\n\n" + std::string(600, 'b');
+  const std::string two = one + "\n\n" + std::string(600, 'b');
   Result<DecodedText> more = decode_text(two, {}, nullptr);
   EXPECT_EQ(read_text(*more, limits).error().code, ErrorCode::kResourceExhausted);
 }

@@ -13,7 +13,7 @@ namespace {
 
 std::string base64_of(std::string_view bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   std::string out;
   append_base64(values, out);
   return out;

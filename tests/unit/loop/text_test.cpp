@@ -63,7 +63,7 @@ TEST(LoopText, parentheses_are_minimal_and_keep_the_tree) {
                            "nan",
                            "-0",
                            "1e-12",
-                           "3.4028234663852886e+38",
+                           "0x1.fffffep+127",
                            "0.1:f64",
                            "-7:i8",
                            "-9223372036854775808:i64",

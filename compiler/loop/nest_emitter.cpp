@@ -25,6 +25,15 @@ Emitted NestEmitter::run() {
     reset();
     emit_all();
     if (restart_) continue;
+    if (refusal_ && !other_rows_.empty()) {
+      rows_ = other_rows_.front();
+      other_rows_.erase(other_rows_.begin());
+      held_.clear();
+      apart_.clear();
+      stages_.clear();
+      gemm_dependence_.clear();
+      continue;
+    }
     if (refusal_) return std::unexpected(*refusal_);
     if (hold_shared_values()) continue;
     EmittedNest result{std::move(nest_), std::move(arguments_), operands_};

@@ -59,6 +59,7 @@ class NestEmitter {
 
   // --- Rows (nest_rows.cpp)
   std::optional<Refusal> choose_rows();
+  void find_other_rows();
   std::optional<SymInt> columns_of(ValueId v);
   std::optional<SymInt> fixed_rows(NodeId id) const;
   Place locate(ValueId v, const Index& index);
@@ -127,6 +128,7 @@ class NestEmitter {
 
   // Decided over attempts.
   SymInt rows_ = 1;
+  std::vector<SymInt> other_rows_;  // to be tried where those refuse a map
   std::set<ValueId> held_, apart_;
   NodeId gemm_ = kNoNode;
 

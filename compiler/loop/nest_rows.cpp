@@ -82,9 +82,27 @@ std::optional<Refusal> NestEmitter::choose_rows() {
       return type(other).elements() == type(stored_[0]).elements();
     });
     if (rows.constant() == 1 && !equal) return "different map";
+    find_other_rows();
     return std::nullopt;
   }
   return "different map";
+}
+
+// Those that a reduction over middle dimensions leaves whole.
+void NestEmitter::find_other_rows() {
+  const SymInt chosen = rows_;
+  for (const NodeId id : nodes_) {
+    if (g_.kind(id) != NodeKind::kReduce) continue;
+    const std::vector<size_t> reduced = g_.reduced(node(id));
+    if (reduced.empty()) continue;
+    rows_ = product(std::span(type(node(id).inputs[0]).sizes).first(reduced.front()));
+    const bool fits =
+        std::all_of(stored_.begin(), stored_.end(), [&](ValueId v) { return columns_of(v).has_value(); });
+    if (fits && !(rows_ == chosen) &&
+        std::find(other_rows_.begin(), other_rows_.end(), rows_) == other_rows_.end())
+      other_rows_.push_back(rows_);
+  }
+  rows_ = chosen;
 }
 
 std::optional<SymInt> NestEmitter::columns_of(ValueId v) {

@@ -104,7 +104,15 @@ Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& targ
                              std::vector<HostTensor> buffers, int pieces) {
   EDGE_INFER_ASSIGN(const CpuCodeGenerator generator, CpuCodeGenerator::for_target(target));
   EDGE_INFER_ASSIGN(const GeneratedKernel generated, generator.generate(nest, schedule));
-  EDGE_INFER_ASSIGN(const ClangKernel kernel, ClangKernel::compile(generated.source));
+  // A kernel often runs several times: whole, and in pieces.
+  static std::map<std::string, ClangKernel, std::less<>> compiled;
+  const std::string key = target + generated.source.source;
+  if (!compiled.contains(key)) {
+    EDGE_INFER_ASSIGN(ClangKernel made, ClangKernel::compile(generated.source));
+    if (compiled.size() > 64) compiled.clear();
+    compiled.emplace(key, std::move(made));
+  }
+  const ClangKernel kernel = compiled.at(key);
 
   std::vector<std::unique_ptr<GuardedBuffer>> memory;
   std::vector<void*> pointers;

@@ -1279,17 +1279,23 @@ INLINE f32x16 erf_f32(f32x16 x) {
 }
 
 //@ tanh_f32
-// Within 2 ulp: (e^2x - 1) / (e^2x + 1), the difference without cancellation.
+// Within 2 ulp: x + x^3 P(x^2) below 0.5, else (e^2x - 1) / (e^2x + 1), the difference without cancellation.
 INLINE f32x16 tanh_f32(f32x16 x) {
-  const f32x16 t = abs_f32(x), v = t < splat_f32(10.0f) ? t : splat_f32(10.0f), y = v + v;
+  const f32x16 t = abs_f32(x), v = t < splat_f32(10.0f) ? t : splat_f32(10.0f), y = v + v, z = v * v;
+  f32x16 p = splat_f32(0x1.1a7bfep-6f);
+  p = fma_f32(p, z, splat_f32(-0x1.b28c72p-5f));
+  p = fma_f32(p, z, splat_f32(0x1.10e9fcp-3f));
+  p = fma_f32(p, z, splat_f32(-0x1.5554d6p-2f));
+  const f32x16 small = fma_f32(p * z, x, x);
   const f32x16 magic = splat_f32(0x1.8p23f);
   const f32x16 shifted = fma_f32(y, splat_f32(0x1.715476p+0f), magic);
   const f32x16 n = shifted - magic;
   const f32x16 r = fma_f32(n, splat_f32(-0x1.7f7d1cp-20f), fma_f32(n, splat_f32(-0x1.62e4p-1f), y));
   const f32x16 scale = power_of_two(bits_f32(shifted) - bits_f32(magic));
   const f32x16 em = fma_f32(scale, expm1_reduced(r), scale - splat_f32(1.0f));
-  const f32x16 result = copysign_f32(em / (em + splat_f32(2.0f)), x);
-  return x == x ? result : x;
+  const f32x16 large = em / (em + splat_f32(2.0f));
+  const f32x16 number = copysign_f32(t < splat_f32(0.5f) ? small : large, x);
+  return x == x ? number : x;
 }
 
 //@ split_log_f32
@@ -1452,9 +1458,9 @@ INLINE f64x16 erf_f64(f64x16 x) {
 }
 
 //@ reduce_far
-// x as a multiple of pi/2, for any finite x >= 1: the rest in [-pi/4, pi/4], the whole multiple modulo 4
-// (Payne and Hanek). The bits of 2/pi whose products are multiples of 4 are skipped; 192 bits of the rest are
-// taken.
+// x as a multiple of pi/2, for finite x >= 2^20: the rest in [-pi/4, pi/4], the whole multiple modulo 4
+// (Payne and Hanek). The bits of 2/pi whose products are multiples of 4 are skipped; the 192 bits behind them
+// are taken.
 static const uint64_t two_over_pi[21] = {
     0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
     0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,
@@ -1475,15 +1481,15 @@ INLINE double reduce_far(double x, int64_t* quadrant) {
   for (int i = 0; i < 3; ++i) w[i] = shift == 0 ? p[i] : (p[i] << shift) | (p[i + 1] >> (64 - shift));
   const unsigned __int128 low = (unsigned __int128)mantissa * w[2];
   const unsigned __int128 middle = (unsigned __int128)mantissa * w[1] + (uint64_t)(low >> 64);
-  const uint64_t high = mantissa * w[0] + (uint64_t)(middle >> 64);
-  // The product modulo 2^192 is x (2/pi) modulo 2^(exponent - skipped); its top bits are the multiple.
-  unsigned __int128 top = ((unsigned __int128)high << 64) | (uint64_t)middle;
-  const int64_t whole_bits = exponent - skipped;
+  const unsigned __int128 high = (unsigned __int128)mantissa * w[0] + (uint64_t)(middle >> 64);
+  // The product is x (2/pi) in units of 2^(exponent - skipped - 192); what is kept begins with the multiple's
+  // two bits.
+  unsigned __int128 top = ((unsigned __int128)(uint64_t)high << 64) | (uint64_t)middle;
   uint64_t rest = (uint64_t)low;
-  if (whole_bits < 2) {  // x is small: fewer bits stand before the point
-    const int64_t right = 2 - whole_bits;
-    rest = right < 64 ? (rest >> right) | ((uint64_t)top << (64 - right)) : (uint64_t)(top >> (right - 64));
-    top >>= right;
+  const int64_t right = 2 - (exponent - skipped);
+  if (right > 0) {
+    rest = (rest >> right) | ((uint64_t)top << (64 - right));
+    top = (top >> right) | ((unsigned __int128)(uint64_t)(high >> 64) << (128 - right));
   }
   int64_t q = (int64_t)(uint64_t)(top >> 126);
   unsigned __int128 fraction = (top << 2) | (rest >> 62);

@@ -43,7 +43,7 @@ TEST(KernelText, StatementsReadAsTheyAreMeant) {
       "  float* b1 = args->buffers[1];\n"
       "  for (int64_t m = m0; m < m1; ++m) {\n"
       "    for (int64_t i1 = n0; i1 + 16 <= n1; i1 += 16) {\n"
-      "      store_f32(b1 + (i1 + 48 * m), load_f32(b0 + (i1 + 48 * m)) * splat_f32(2.0f));\n"
+      "      store_f32(b1 + (48 * m + i1), load_f32(b0 + (48 * m + i1)) * splat_f32(2.0f));\n"
       "    }\n"
       "  }\n"
       "}\n";

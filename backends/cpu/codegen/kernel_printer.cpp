@@ -1,6 +1,7 @@
 #include "backends/cpu/codegen/kernel_printer.h"
 
 #include <algorithm>
+#include <set>
 #include <variant>
 
 namespace edge_infer::cpu_codegen {
@@ -109,12 +110,25 @@ bool KernelPrinter::lanes_fit(AxisId axis, const Body& body) const {
       if (unit(inner)) ++across;
     }
   };
+  // Bounds of inner loops must be the same in all lanes; a value defined in here may not be.
+  std::set<std::string> varying{nest_.axis(axis).name};
+  const auto uniform = [&](AxisId inner) {
+    const auto same = [&](const SymInt& bound) {
+      return std::ranges::none_of(bound.symbols(), [&](const std::string& s) { return varying.contains(s); });
+    };
+    return same(nest_.axis(inner).begin) && same(nest_.axis(inner).extent);
+  };
   std::function<bool(const Body&)> fits = [&](const Body& statements) {
     return std::ranges::all_of(statements, [&](const loop::Stmt& stmt) {
+      if (const auto* let = std::get_if<loop::Let>(&stmt.node))
+        varying.insert(fmt::format("v{}", let->value));
       if (const auto* inner = std::get_if<loop::For>(&stmt.node))
-        return nest_.axis(inner->axis).kind == AxisKind::kSerial && fits(inner->body);
-      if (const auto* reduce = std::get_if<loop::Reduce>(&stmt.node))
+        return nest_.axis(inner->axis).kind == AxisKind::kSerial && uniform(inner->axis) && fits(inner->body);
+      if (const auto* reduce = std::get_if<loop::Reduce>(&stmt.node)) {
+        if (!std::ranges::all_of(reduce->axes, uniform)) return false;
+        for (const int32_t value : reduce->values) varying.insert(fmt::format("v{}", value));
         weigh(reduce->expr, nest_.axis(reduce->axes.back()).name);
+      }
       return !std::holds_alternative<loop::DeclareLocal>(stmt.node) &&
              !std::holds_alternative<loop::Gemm>(stmt.node) &&
              !std::holds_alternative<loop::Attention>(stmt.node);

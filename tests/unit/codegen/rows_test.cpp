@@ -98,6 +98,25 @@ TEST_P(Rows, GatherAndSegmentPool) {
          .fill = [](std::vector<HostTensor>& b) { b[1].store(std::vector<int64_t>{0, 1, 131, 200}); }});
 }
 
+TEST_P(Rows, SegmentsOfTheirOwnInEachRow) {
+  check(R"(nest @segments class f32.k1 symbols(B in 1..16 hint 2)
+    (b0: in f32[N, B], b1: index i32[B+1], b2: out f32[B], b3: out f32[B, 3]) {
+    for m:B work {
+      %v0 = b1[m]
+      %v1 = b1[m+1]
+      %v2 = reduce sum(b0[B*t+m]) over t:v0..v1 segment
+      b2[m] = %v2
+      for d:3 lane {
+        %v3 = reduce max(b0[B*t+m] * f32(size(d):i64)) over t:0..v1
+        b3[3*m+d] = %v3
+      }
+    } })",
+        {.symbols = {4}, .fill = [](std::vector<HostTensor>& b) {
+           const int64_t n = GetParam();
+           b[1].store(std::vector<int64_t>{0, std::min<int64_t>(1, n), n / 2 + 1, n, n});
+         }});
+}
+
 TEST_P(Rows, EmbeddingRows) {
   check(R"(nest @embed class f32.k1 symbols(T in 1..64 hint 8)
     (b0: index i64[T], b1: in f16[30, N], b2: in bf16[10, N], b3: index i32[T], b4: out f32[T, N], b5: out bf16[T, N]) {

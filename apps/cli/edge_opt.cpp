@@ -26,7 +26,7 @@ constexpr size_t kMaxText = size_t{16} << 20;
 struct Options {
   std::string file, target, emit, run, in, out;
   std::vector<std::string> passes, skip;
-  bool pipeline = false, trace = false;
+  bool pipeline = false, trace = false, eager = false;
 };
 
 int usage(const std::string& message) {
@@ -42,7 +42,7 @@ Result<std::string> read_text(const std::string& file) {
 // Whether the graph goes to the compiler or to the fallback, which wants other passes.
 bool wants_compiler(const Options& options) {
   if (!options.run.empty()) return options.run == "loops" || options.run == "compiled";
-  return options.emit == "loops" || options.emit == "source" || options.emit == "program";
+  return options.emit == "loops" || options.emit == "source" || (options.emit == "program" && !options.eager);
 }
 
 Status transform(Graph& graph, const Options& options) {
@@ -118,6 +118,7 @@ int run_program(int argc, char** argv) {
       ->excludes(passes);
   app.add_option("--skip", options.skip, "passes to leave out")->delimiter(',');
   app.add_flag("--trace", options.trace, "print the graph after each pass that changed it, and times");
+  app.add_flag("--eager", options.eager, "with --emit program: that of the fallback");
   app.add_option("--target", options.target, "cpu.portable, cpu.avx2 or cpu.avx512");
   app.add_option("--emit", options.emit, "what to print")
       ->check(CLI::IsMember({"graph", "loops", "source", "program"}));

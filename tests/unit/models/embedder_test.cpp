@@ -35,11 +35,18 @@ class RealModel : public testing::Test {
     ASSERT_EQ(all.size(), 1000u);
     for (size_t i = 0; i < all.size(); i += kStride) texts_.push_back(all[i]);
   }
-  void TearDown() override { std::filesystem::remove_all(cache_); }
+  void TearDown() override {
+    embedder_.reset();
+    std::filesystem::remove_all(cache_);
+  }
 
   Result<std::unique_ptr<Embedder>> open(EmbedderOptions options) {
     options.cache_dir = cache_;
-    return Embedder::open(real_model(), options);
+    auto opened = Embedder::open(real_model(), options);
+    // Bits change once, when the compiled kernels take over: not in the middle of a test.
+    if (opened)
+      if (const Status compiled = (*opened)->prepare(); !compiled) ADD_FAILURE() << compiled.error().message;
+    return opened;
   }
   std::vector<float> embed(const std::vector<std::string>& texts) {
     auto vectors = embedder_->embed(texts, "", nullptr);

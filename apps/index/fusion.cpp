@@ -9,37 +9,28 @@
 namespace edge_infer {
 namespace {
 
+// Cormack, Clarke and Büttcher (2009) take 60, for rankings of whole documents by many systems. With two
+// rankings that makes a passage at place 60 of both better than one that leads either; see docs/index.md.
+constexpr double kRankConstant = 3;
 // Deeper passages are not compared with those above them: that costs the square.
 constexpr size_t kCompared = 200;
-
-bool is_earlier(const Candidate& a, const Candidate& b) {
-  return a.path != b.path ? a.path < b.path : a.ordinal < b.ordinal;
-}
 
 int64_t better_rank(const Candidate& c) {
   if (c.vector_rank == 0 || c.text_rank == 0) return std::max(c.vector_rank, c.text_rank);
   return std::min(c.vector_rank, c.text_rank);
 }
 
-// Scores of one ranking as parts from 0 to 1.
-class Scale {
- public:
-  Scale(std::span<const Candidate> ranked, double floor_of_short) {
-    if (ranked.empty()) return;
-    floor_ = ranked.size() < kFusionDepth ? floor_of_short : ranked[kFusionDepth - 1].score;
-    range_ = ranked[0].score - floor_;
-  }
-  double part(double score) const { return range_ > 0 ? std::max(0.0, (score - floor_) / range_) : 1; }
-
- private:
-  double floor_ = 0, range_ = 0;
-};
+double part(int64_t rank) {
+  return rank <= static_cast<int64_t>(kFusionDepth) ? 1 / (kRankConstant + static_cast<double>(rank)) : 0;
+}
 
 }  // namespace
 
 void sort_candidates(std::vector<Candidate>& candidates) {
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return a.score != b.score ? a.score > b.score : is_earlier(a, b);
+    if (a.score != b.score) return a.score > b.score;
+    if (a.path != b.path) return a.path < b.path;
+    return a.ordinal < b.ordinal;
   });
 }
 
@@ -47,28 +38,30 @@ std::vector<Candidate> fuse_rankings(std::span<const Candidate> by_vector,
                                      std::span<const Candidate> by_text) {
   std::vector<Candidate> fused;
   std::unordered_map<int64_t, size_t> places;
-  const auto add = [&](const Candidate& candidate, double part) -> Candidate& {
+  const auto add = [&](const Candidate& candidate, int64_t rank) -> Candidate& {
     const auto [place, fresh] = places.try_emplace(candidate.chunk_id, fused.size());
     if (fresh) {
       fused.push_back(candidate);
       fused.back().score = 0;
       fused.back().vector_rank = fused.back().text_rank = 0;
     }
-    fused[place->second].score += part;
+    fused[place->second].score += part(rank);
     return fused[place->second];
   };
-  const Scale vector_scale(by_vector, by_vector.empty() ? 0 : by_vector.back().score);
   int64_t rank = 0;
-  for (const Candidate& candidate : by_vector)
-    add(candidate, vector_scale.part(candidate.score) / 2).vector_rank = ++rank;
-  const Scale text_scale(by_text, 0);
+  for (const Candidate& candidate : by_vector) {
+    ++rank;
+    add(candidate, rank).vector_rank = rank;
+  }
   rank = 0;
-  for (const Candidate& candidate : by_text)
-    add(candidate, text_scale.part(candidate.score) / 2).text_rank = ++rank;
+  for (const Candidate& candidate : by_text) {
+    ++rank;
+    add(candidate, rank).text_rank = rank;
+  }
   std::sort(fused.begin(), fused.end(), [](const Candidate& a, const Candidate& b) {
     if (a.score != b.score) return a.score > b.score;
     if (better_rank(a) != better_rank(b)) return better_rank(a) < better_rank(b);
-    return is_earlier(a, b);
+    return a.vector_rank == better_rank(a) && b.vector_rank != better_rank(b);
   });
   return fused;
 }

@@ -1,5 +1,5 @@
-// How rankings become the list that a user sees: the mean of both scaled scores and the thinning of passages
-// that say the same or come from one file.
+// How rankings become the list that a user sees: reciprocal rank fusion and the thinning of passages that say
+// the same or come from one file.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,12 @@ struct Candidate {
 // filled.
 void sort_candidates(std::vector<Candidate>& candidates);
 
-// How deep scores are compared. Fixed, so that the first passages are the same however many are asked for.
+// How deep ranks count. Fixed, so that the first passages are the same however many are asked for.
 constexpr size_t kFusionDepth = 200;
 
-// Sets score = (vector part + text part) / 2, each from 0 to 1, and sorts. Each ranking is best first; a
-// passage may be in one or both. A part is the score on a line from 1 for the best of its ranking to 0 for
-// the one at kFusionDepth; a shorter text ranking holds every passage with a word of the query, so its line
-// ends at a score of 0, a shorter vector ranking holds every passage, so its line ends at the last one. What
-// is deeper or missing has 0. Equal scores follow in order of the better of both ranks.
+// Reciprocal rank fusion: sets score = sum over both rankings of 1 / (3 + rank), of the first kFusionDepth
+// ranks, and sorts. Each ranking is best first; a passage may be in one or both. Equal scores follow in order
+// of the better of both ranks, then that of the vector first.
 std::vector<Candidate> fuse_rankings(std::span<const Candidate> by_vector,
                                      std::span<const Candidate> by_text);
 

@@ -1,4 +1,4 @@
-// Searching an index file: exact vector search, BM25 over words, or both fused.
+// Searching an index file: exact vector search, BM25 over words, or both fused by reciprocal rank.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ constexpr int64_t kMaxTop = 10'000;
 struct SearchHit {
   std::string path;   // bytes as the system has them
   int64_t chunk = 0;  // number of the passage in its file, from 0
-  double score = 0;   // vector: cosine; text: BM25; hybrid: of both, 0 to 1. Higher is better
+  double score = 0;   // vector: cosine; text: BM25; hybrid: sum of 1 / (3 + rank). Higher is better
   std::string text, heading;
   int page = 0;  // from 1; 0: the format has none
   int64_t start = 0, end = 0;

@@ -68,13 +68,13 @@ TEST_F(Search, every_mode_finds_the_passage_with_its_place) {
   }
 }
 
-TEST_F(Search, scores_are_cosine_bm25_and_the_mean_of_both_scaled) {
+TEST_F(Search, scores_are_cosine_bm25_and_the_sum_of_reciprocal_ranks) {
   add("a.txt", "red valve");
   add("b.txt", "blue boat");
   index();
   EXPECT_NEAR(find("red valve", SearchMode::kVector)[0].score, 1, 1e-6);
   EXPECT_GT(find("red valve", SearchMode::kText)[0].score, 0);
-  EXPECT_DOUBLE_EQ(find("red valve")[0].score, 1) << "best of both rankings";
+  EXPECT_DOUBLE_EQ(find("red valve")[0].score, 2.0 / 4);
   EXPECT_EQ(find("red valve")[0].vector_rank, 1);
   EXPECT_EQ(find("red valve")[0].text_rank, 1);
   EXPECT_EQ(find("red valve")[1].text_rank, 0);
@@ -350,23 +350,36 @@ TEST(Scan, dot_rows_is_right_for_every_length_and_alignment) {
   }
 }
 
-TEST(Fusion, scores_are_scaled_by_ranking_and_ties_broken_by_path_and_passage) {
+TEST(Fusion, reciprocal_ranks_are_summed_and_ties_go_to_the_better_rank_then_the_vectors) {
   const std::vector<Candidate> vectors = {
       {1, "/b", 0, 0.9, 0, 0}, {2, "/a", 1, 0.7, 0, 0}, {4, "/a", 2, 0.5, 0, 0}};
   const std::vector<Candidate> words = {
       {2, "/a", 1, 8.0, 0, 0}, {1, "/b", 0, 4.0, 0, 0}, {3, "/a", 0, 2.0, 0, 0}};
   const auto fused = fuse_rankings(vectors, words);
   ASSERT_EQ(fused.size(), 4u);
-  EXPECT_EQ(fused[0].chunk_id, 2) << "same score as 1 and same better rank, earlier path";
-  EXPECT_NEAR(fused[0].score, (0.5 + 1) / 2, 1e-12);
-  EXPECT_EQ(fused[1].chunk_id, 1);
-  EXPECT_NEAR(fused[1].score, (1 + 0.5) / 2, 1e-12);
-  EXPECT_EQ(fused[2].chunk_id, 3);
-  EXPECT_NEAR(fused[2].score, 0.125, 1e-12) << "what is not listed has no word of the query";
-  EXPECT_EQ(fused[2].vector_rank, 0);
-  EXPECT_EQ(fused[2].text_rank, 3);
-  EXPECT_EQ(fused[3].chunk_id, 4);
-  EXPECT_EQ(fused[3].score, 0) << "the last of all passages";
+  EXPECT_EQ(fused[0].chunk_id, 1) << "same score and same better rank as 2, which is the words'";
+  EXPECT_DOUBLE_EQ(fused[0].score, 1.0 / 4 + 1.0 / 5);
+  EXPECT_EQ(fused[1].chunk_id, 2);
+  EXPECT_DOUBLE_EQ(fused[1].score, fused[0].score);
+  EXPECT_EQ(fused[2].chunk_id, 4);
+  EXPECT_DOUBLE_EQ(fused[2].score, 1.0 / 6);
+  EXPECT_EQ(fused[2].vector_rank, 3);
+  EXPECT_EQ(fused[2].text_rank, 0);
+  EXPECT_EQ(fused[3].chunk_id, 3);
+  EXPECT_EQ(fused[3].vector_rank, 0);
+  EXPECT_EQ(fused[3].text_rank, 3);
+}
+
+TEST(Fusion, the_best_of_one_ranking_is_before_what_is_far_down_in_both) {
+  std::vector<Candidate> vectors, words;
+  for (int64_t i = 1; i <= 20; ++i) {
+    vectors.push_back({i == 12 ? 0 : i, "/f", i, 1.0 / static_cast<double>(i), 0, 0});
+    words.push_back({i == 12 ? 0 : 100 + i, "/f", i, 1.0 / static_cast<double>(i), 0, 0});
+  }
+  const auto fused = fuse_rankings(vectors, words);
+  EXPECT_EQ(fused[0].chunk_id, 1);
+  EXPECT_EQ(fused[1].chunk_id, 101);
+  EXPECT_LT(fused[2].score, 0.25);
 }
 
 TEST(Fusion, order_does_not_depend_on_how_deep_the_rankings_go) {
@@ -394,9 +407,9 @@ TEST(Fusion, takes_rankings_that_are_empty_or_of_one) {
   const std::vector<Candidate> one = {{1, "/b", 0, 0.9, 0, 0}};
   EXPECT_TRUE(fuse_rankings({}, {}).empty());
   ASSERT_EQ(fuse_rankings(one, {}).size(), 1u);
-  EXPECT_DOUBLE_EQ(fuse_rankings(one, {})[0].score, 0.5);
-  EXPECT_DOUBLE_EQ(fuse_rankings({}, one)[0].score, 0.5);
-  EXPECT_DOUBLE_EQ(fuse_rankings(one, one)[0].score, 1);
+  EXPECT_DOUBLE_EQ(fuse_rankings(one, {})[0].score, 0.25);
+  EXPECT_DOUBLE_EQ(fuse_rankings({}, one)[0].score, 0.25);
+  EXPECT_DOUBLE_EQ(fuse_rankings(one, one)[0].score, 0.5);
 }
 
 std::vector<int64_t> ids(const std::vector<Candidate>& kept) {

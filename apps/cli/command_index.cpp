@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kPassageTokens = 256;
 constexpr int64_t kOverlapTokens = 32;
 // Raised when readers or chunker deliver something else for the same file: such files are then read again.
-constexpr int kReaderVersion = 1;
+constexpr int kReaderVersion = 2;
 constexpr int kInterrupted = 1;
 
 struct IndexArguments {

@@ -30,12 +30,14 @@ class Chunker {
   }
 
   std::vector<Chunk> run() {
-    for (const Block& block : document_.blocks) {
+    for (next_ = 0; next_ < document_.blocks.size(); ++next_) {
+      const Block& block = document_.blocks[next_];
       if (block.kind == Block::Kind::kHeading) {
         add_heading(block);
       } else {
         add_block(block);
       }
+      ahead_.pop_front();
     }
     flush(false);
     return std::move(chunks_);
@@ -47,13 +49,35 @@ class Chunker {
   void add_heading(const Block& block) {
     const bool only_headings =
         std::all_of(open_.begin(), open_.end(), [](const Unit& u) { return u.is(Block::Kind::kHeading); });
-    if (!only_headings && (block.level <= 2 || open_tokens_ * 2 >= budget())) flush(false);
+    if (!only_headings && (block.level <= 2 || open_tokens_ * 2 >= budget() || !section_fits())) flush(false);
     table_header_ = nullptr;
     const auto level = static_cast<size_t>(block.level);
     for (size_t i = level; i < path_.size(); ++i) path_[i] = nullptr;
     path_[level] = &block;
-    const std::vector<Piece> pieces = cutter_.cut(block, room_ / 2, part());
-    for (const Piece& piece : pieces) add({&block, piece, false});
+    for (const Piece& piece : pieces_of(next_)) add({&block, piece, false});
+  }
+
+  // Whether the section under the next block, a heading, goes into the open chunk as a whole: up to the next
+  // heading, or with the first subsection where it begins with one.
+  bool section_fits() {
+    const std::vector<Block>& blocks = document_.blocks;
+    int64_t total = open_tokens_;
+    bool body = false;
+    for (size_t i = next_; i < blocks.size(); ++i) {
+      const bool heading = blocks[i].kind == Block::Kind::kHeading;
+      if (heading && i > next_ && (body || blocks[i].level <= blocks[i - 1].level)) return true;
+      body |= !heading;
+      for (const Piece& piece : pieces_of(i)) total += piece.tokens;
+      if (total > budget()) return false;
+    }
+    return true;
+  }
+
+  // The pieces of a block at or after the next one. Each block is cut once.
+  const std::vector<Piece>& pieces_of(size_t block) {
+    while (next_ + ahead_.size() <= block)
+      ahead_.push_back(cutter_.cut(document_.blocks[next_ + ahead_.size()], room_ / 2, part()));
+    return ahead_[block - next_];
   }
 
   // The path of headings, outermost first, down to but without `until` (null: all), bounded to a quarter of
@@ -85,7 +109,7 @@ class Chunker {
   void add_block(const Block& block) {
     const bool row = block.kind == Block::Kind::kTableRow;
     if (!row) table_header_ = nullptr;
-    const std::vector<Piece> pieces = cutter_.cut(block, room_ / 2, part());
+    const std::vector<Piece>& pieces = pieces_of(next_);
     int64_t total = 0;
     for (const Piece& piece : pieces) total += piece.tokens;
     // A block that fits the next chunk as a whole is not cut for the rest of this one.
@@ -278,7 +302,9 @@ class Chunker {
   PieceCutter cutter_;
   int64_t room_ = 0, most_ = 0;
 
-  std::array<const Block*, 7> path_{};  // open headings by level
+  size_t next_ = 0;                       // the block being added
+  std::deque<std::vector<Piece>> ahead_;  // pieces of it and of those behind it that were looked at
+  std::array<const Block*, 7> path_{};    // open headings by level
   const Block* table_header_ = nullptr;
   std::vector<Unit> open_;
   int64_t open_tokens_ = 0;

@@ -30,10 +30,11 @@ struct ChunkOptions {
 
 // Passages in document order that together hold every word of the document. No passage's `tokens` exceeds
 // max_tokens (which must leave at least 16 tokens to the text; smaller values count as such). Blocks are
-// packed greedily; a chunk ends before a heading of level 1 or 2, before a deeper one once it is half full,
-// and rather between blocks than within one. Longer blocks are cut between sentences, else lines, else words,
-// else tokens. A chunk that continues its section begins with the last whole sentences of the one before, up
-// to overlap_tokens; a continued table begins with its header row instead. Linear time.
+// packed greedily; a chunk ends before a heading of level 1 or 2, before a deeper one once it is half full
+// or when the section that begins there does not fit its rest as a whole, and rather between blocks than
+// within one. Longer blocks are cut between sentences, else lines, else words, else tokens. A chunk that
+// continues its section begins with the last whole sentences of the one before, up to overlap_tokens; a
+// continued table begins with its header row instead. Linear time.
 std::vector<Chunk> chunk_document(const Document& document, const Tokenizer& tokenizer,
                                   const ChunkOptions& options);
 

@@ -2,11 +2,27 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
+
+#include "apps/index/word_runs.h"
 
 namespace edge_infer {
 namespace {
 
-constexpr double kRankConstant = 60;
+// Cormack, Clarke and Büttcher (2009) take 60, for rankings of whole documents by many systems. With two
+// rankings that makes a passage at place 60 of both better than one that leads either; see docs/index.md.
+constexpr double kRankConstant = 3;
+// Deeper passages are not compared with those above them: that costs the square.
+constexpr size_t kCompared = 200;
+
+int64_t better_rank(const Candidate& c) {
+  if (c.vector_rank == 0 || c.text_rank == 0) return std::max(c.vector_rank, c.text_rank);
+  return std::min(c.vector_rank, c.text_rank);
+}
+
+double part(int64_t rank) {
+  return rank <= static_cast<int64_t>(kFusionDepth) ? 1 / (kRankConstant + static_cast<double>(rank)) : 0;
+}
 
 }  // namespace
 
@@ -29,7 +45,7 @@ std::vector<Candidate> fuse_rankings(std::span<const Candidate> by_vector,
       fused.back().score = 0;
       fused.back().vector_rank = fused.back().text_rank = 0;
     }
-    fused[place->second].score += 1.0 / (kRankConstant + static_cast<double>(rank));
+    fused[place->second].score += part(rank);
     return fused[place->second];
   };
   int64_t rank = 0;
@@ -42,25 +58,38 @@ std::vector<Candidate> fuse_rankings(std::span<const Candidate> by_vector,
     ++rank;
     add(candidate, rank).text_rank = rank;
   }
-  sort_candidates(fused);
+  std::sort(fused.begin(), fused.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (better_rank(a) != better_rank(b)) return better_rank(a) < better_rank(b);
+    return a.vector_rank == better_rank(a) && b.vector_rank != better_rank(b);
+  });
   return fused;
 }
 
-std::vector<Candidate> thin_out(std::span<const Candidate> sorted, size_t count, size_t per_file) {
+Result<std::vector<Candidate>> thin_out(std::span<const Candidate> sorted, size_t count, size_t per_file,
+                                        const TextOf& text_of) {
   std::vector<Candidate> kept;
   std::vector<const Candidate*> held_back;
   std::unordered_map<std::string_view, size_t> taken;
-  for (const Candidate& candidate : sorted) {
-    if (kept.size() == count) return kept;
-    if (taken[candidate.path]++ < per_file)
+  std::vector<WordRuns> said;  // by the first of `kept`
+  for (size_t i = 0; i < sorted.size() && kept.size() < count; ++i) {
+    const Candidate& candidate = sorted[i];
+    bool fits = taken[candidate.path] < per_file;
+    if (fits && i < kCompared) {
+      EDGE_INFER_ASSIGN(const std::string text, text_of(candidate));
+      WordRuns runs(text);
+      for (size_t k = 0; k < said.size() && fits; ++k)
+        fits = kept[k].path == candidate.path || !runs.is_like(said[k]);
+      if (fits) said.push_back(std::move(runs));
+    }
+    if (fits) {
       kept.push_back(candidate);
-    else
+      ++taken[candidate.path];
+    } else {
       held_back.push_back(&candidate);
+    }
   }
-  for (const Candidate* candidate : held_back) {
-    if (kept.size() == count) break;
-    kept.push_back(*candidate);
-  }
+  for (size_t i = 0; i < held_back.size() && kept.size() < count; ++i) kept.push_back(*held_back[i]);
   return kept;
 }
 

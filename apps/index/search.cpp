@@ -14,9 +14,9 @@ namespace {
 
 // Ranked passages considered of each kind of search, at least: fusion and thinning need more than what is
 // shown.
-constexpr int64_t kMinCandidates = 200;
+constexpr int64_t kMinCandidates = kFusionDepth;
 // Passages of one file shown before those of other files had their turn.
-constexpr size_t kPerFile = 2;
+constexpr size_t kPerFile = 3;
 // The scan is bound by memory: more threads than this add nothing, and a small share is not worth a thread.
 constexpr int64_t kMaxScanThreads = 4;
 constexpr int64_t kBlocksPerThread = 64;
@@ -199,7 +199,16 @@ Result<std::vector<SearchHit>> Searcher::search(std::string_view query, std::spa
     int64_t rank = 0;
     for (Candidate& c : ranked) (by_vector ? c.vector_rank : c.text_rank) = ++rank;
   }
-  return load_hits(*database_, thin_out(ranked, static_cast<size_t>(options.top), kPerFile));
+  EDGE_INFER_ASSIGN(Statement load_text, database_->prepare("SELECT text FROM chunk WHERE id = ?"));
+  const auto text_of = [&](const Candidate& c) -> Result<std::string> {
+    EDGE_INFER_ASSIGN(const bool row, load_text.bind(0, c.chunk_id).step());
+    std::string text(row ? load_text.text(0) : std::string_view());
+    load_text.reset();
+    return text;
+  };
+  EDGE_INFER_ASSIGN(std::vector<Candidate> shown,
+                    thin_out(ranked, static_cast<size_t>(options.top), kPerFile, text_of));
+  return load_hits(*database_, std::move(shown));
 }
 
 }  // namespace edge_infer

@@ -28,7 +28,7 @@ constexpr int64_t kMaxTop = 10'000;
 struct SearchHit {
   std::string path;   // bytes as the system has them
   int64_t chunk = 0;  // number of the passage in its file, from 0
-  double score = 0;   // vector: cosine; text: BM25; hybrid: sum of 1 / (60 + rank). Higher is better
+  double score = 0;   // vector: cosine; text: BM25; hybrid: sum of 1 / (3 + rank). Higher is better
   std::string text, heading;
   int page = 0;  // from 1; 0: the format has none
   int64_t start = 0, end = 0;
@@ -46,8 +46,8 @@ class Searcher {
   const std::optional<EmbeddingSpace>& space() const { return space_; }
 
   // `vector` is the query's, of any length but zero; unused (may be empty) in text mode, `query` is unused in
-  // vector mode. Any bytes are a valid query. Passages of one file are thinned out so that one file cannot
-  // fill the top; equal scores are ordered by path and passage.
+  // vector mode. Any bytes are a valid query. Passages of one file, and passages of other files that say the
+  // same, are thinned out so that they cannot fill the top; equal scores are ordered by path and passage.
   Result<std::vector<SearchHit>> search(std::string_view query, std::span<const float> vector,
                                         const SearchOptions& options) const;
 

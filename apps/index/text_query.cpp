@@ -136,6 +136,12 @@ std::string unspaced_bigrams(std::string_view text) {
   return words;
 }
 
+std::vector<std::string_view> split_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  for_each_piece(text, [&](const Piece& piece) { words.push_back(piece.text); });
+  return words;
+}
+
 std::string TextQuery::all() const {
   return join(terms, " AND ");
 }

@@ -14,6 +14,10 @@ namespace edge_infer {
 // Any bytes are fine.
 std::string unspaced_bigrams(std::string_view text);
 
+// The words of `text`, in order: runs of letters, marks and digits, cut where a script written without spaces
+// begins or ends. Any bytes are fine.
+std::vector<std::string_view> split_words(std::string_view text);
+
 struct TextQuery {
   std::vector<std::string> terms;  // each a quoted FTS5 string, without duplicates, in order of the text
   std::string all() const;         // terms joined by AND

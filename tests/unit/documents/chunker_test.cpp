@@ -143,6 +143,26 @@ TEST(Chunker, never_crosses_a_heading_of_level_two_but_joins_short_deeper_sectio
   EXPECT_EQ(chunks[1].heading, "B");
 }
 
+TEST(Chunker, begins_a_passage_with_a_section_that_the_rest_of_the_last_one_does_not_hold) {
+  Maker maker;
+  maker.heading("A", 2)
+      .paragraph(sentences(1, 1, 8))
+      .heading("B", 3)
+      .paragraph(sentences(2, 2, 8))
+      .heading("C", 3)
+      .heading("D", 4)
+      .paragraph(sentences(4, 1, 8))
+      .heading("E", 3)
+      .paragraph(sentences(5, 1, 4));
+  const auto chunks = chunk(maker.document, 2 + 24, 8);
+  std::vector<std::string> texts;
+  for (const Chunk& c : chunks) texts.push_back(c.text);
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"A\n\n" + sentences(1, 1, 8), "B\n\n" + sentences(2, 2, 8),
+                                      "C\n\nD\n\n" + sentences(4, 1, 8) + "\n\nE\n\n" + sentences(5, 1, 4)}));
+  expect_sound(maker.document, chunks, 26);
+}
+
 TEST(Chunker, does_not_leave_a_heading_behind) {
   Maker maker;
   maker.heading("Top", 2).paragraph(sentences(1, 3, 8)).heading("Sub", 3).paragraph(sentences(4, 3, 8));

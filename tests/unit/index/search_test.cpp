@@ -12,6 +12,7 @@
 #include "apps/index/store.h"
 #include "apps/index/text_query.h"
 #include "apps/index/verify.h"
+#include "apps/index/word_runs.h"
 #include "tests/unit/index/fakes.h"
 
 namespace edge_infer {
@@ -67,16 +68,25 @@ TEST_F(Search, every_mode_finds_the_passage_with_its_place) {
   }
 }
 
-TEST_F(Search, scores_are_cosine_bm25_and_reciprocal_ranks) {
+TEST_F(Search, scores_are_cosine_bm25_and_the_sum_of_reciprocal_ranks) {
   add("a.txt", "red valve");
   add("b.txt", "blue boat");
   index();
   EXPECT_NEAR(find("red valve", SearchMode::kVector)[0].score, 1, 1e-6);
   EXPECT_GT(find("red valve", SearchMode::kText)[0].score, 0);
-  EXPECT_DOUBLE_EQ(find("red valve")[0].score, 2.0 / 61);
+  EXPECT_DOUBLE_EQ(find("red valve")[0].score, 2.0 / 4);
   EXPECT_EQ(find("red valve")[0].vector_rank, 1);
   EXPECT_EQ(find("red valve")[0].text_rank, 1);
   EXPECT_EQ(find("red valve")[1].text_rank, 0);
+}
+
+TEST_F(Search, the_same_passage_of_another_file_comes_after_the_others) {
+  for (const char* name : {"a.txt", "b.txt", "c.txt"}) add(name, "the red valve opens at noon");
+  add("d.txt", "a valve of another kind, for steam");
+  index();
+  for (const auto mode : {SearchMode::kHybrid, SearchMode::kVector, SearchMode::kText})
+    EXPECT_EQ(names(find("red valve noon", mode)),
+              (std::vector<std::string>{"a.txt", "d.txt", "b.txt", "c.txt"}));
 }
 
 TEST_F(Search, no_input_is_a_syntax_error) {
@@ -340,31 +350,113 @@ TEST(Scan, dot_rows_is_right_for_every_length_and_alignment) {
   }
 }
 
-TEST(Fusion, ranks_are_summed_and_ties_broken_by_path_and_passage) {
-  const std::vector<Candidate> vectors = {{1, "/b", 0, 0.9, 0, 0}, {2, "/a", 1, 0.8, 0, 0}};
+TEST(Fusion, reciprocal_ranks_are_summed_and_ties_go_to_the_better_rank_then_the_vectors) {
+  const std::vector<Candidate> vectors = {
+      {1, "/b", 0, 0.9, 0, 0}, {2, "/a", 1, 0.7, 0, 0}, {4, "/a", 2, 0.5, 0, 0}};
   const std::vector<Candidate> words = {
-      {2, "/a", 1, 7.0, 0, 0}, {1, "/b", 0, 5.0, 0, 0}, {3, "/a", 0, 1.0, 0, 0}};
+      {2, "/a", 1, 8.0, 0, 0}, {1, "/b", 0, 4.0, 0, 0}, {3, "/a", 0, 2.0, 0, 0}};
   const auto fused = fuse_rankings(vectors, words);
-  ASSERT_EQ(fused.size(), 3u);
-  EXPECT_EQ(fused[0].chunk_id, 2) << "same score as 1, earlier path";
-  EXPECT_DOUBLE_EQ(fused[0].score, 1.0 / 61 + 1.0 / 62);
-  EXPECT_DOUBLE_EQ(fused[0].score, fused[1].score);
-  EXPECT_EQ(fused[2].chunk_id, 3);
-  EXPECT_EQ(fused[2].vector_rank, 0);
-  EXPECT_EQ(fused[2].text_rank, 3);
+  ASSERT_EQ(fused.size(), 4u);
+  EXPECT_EQ(fused[0].chunk_id, 1) << "same score and same better rank as 2, which is the words'";
+  EXPECT_DOUBLE_EQ(fused[0].score, 1.0 / 4 + 1.0 / 5);
+  EXPECT_EQ(fused[1].chunk_id, 2);
+  EXPECT_DOUBLE_EQ(fused[1].score, fused[0].score);
+  EXPECT_EQ(fused[2].chunk_id, 4);
+  EXPECT_DOUBLE_EQ(fused[2].score, 1.0 / 6);
+  EXPECT_EQ(fused[2].vector_rank, 3);
+  EXPECT_EQ(fused[2].text_rank, 0);
+  EXPECT_EQ(fused[3].chunk_id, 3);
+  EXPECT_EQ(fused[3].vector_rank, 0);
+  EXPECT_EQ(fused[3].text_rank, 3);
+}
+
+TEST(Fusion, the_best_of_one_ranking_is_before_what_is_far_down_in_both) {
+  std::vector<Candidate> vectors, words;
+  for (int64_t i = 1; i <= 20; ++i) {
+    vectors.push_back({i == 12 ? 0 : i, "/f", i, 1.0 / static_cast<double>(i), 0, 0});
+    words.push_back({i == 12 ? 0 : 100 + i, "/f", i, 1.0 / static_cast<double>(i), 0, 0});
+  }
+  const auto fused = fuse_rankings(vectors, words);
+  EXPECT_EQ(fused[0].chunk_id, 1);
+  EXPECT_EQ(fused[1].chunk_id, 101);
+  EXPECT_LT(fused[2].score, 0.25);
+}
+
+TEST(Fusion, order_does_not_depend_on_how_deep_the_rankings_go) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> uniform(0.1, 0.9);
+  std::vector<Candidate> vectors, words;
+  for (int64_t i = 0; i < 2000; ++i) vectors.push_back({i, "/f", i, uniform(random), 0, 0});
+  for (int64_t i = 0; i < 2000; ++i) words.push_back({i, "/f", i, 20 * uniform(random), 0, 0});
+  sort_candidates(vectors);
+  sort_candidates(words);
+  const auto first = [&](size_t depth) {
+    std::vector<int64_t> ids;
+    for (const Candidate& c : fuse_rankings(std::span(vectors).first(depth), std::span(words).first(depth)))
+      if (ids.size() < 150) ids.push_back(c.chunk_id);
+    return ids;
+  };
+  EXPECT_EQ(first(kFusionDepth), first(1000));
+  EXPECT_EQ(first(kFusionDepth), first(2000));
+  const auto all = fuse_rankings(vectors, words);
+  EXPECT_EQ(std::min(all.back().vector_rank, all.back().text_rank) > static_cast<int64_t>(kFusionDepth),
+            true);
+}
+
+TEST(Fusion, takes_rankings_that_are_empty_or_of_one) {
+  const std::vector<Candidate> one = {{1, "/b", 0, 0.9, 0, 0}};
+  EXPECT_TRUE(fuse_rankings({}, {}).empty());
+  ASSERT_EQ(fuse_rankings(one, {}).size(), 1u);
+  EXPECT_DOUBLE_EQ(fuse_rankings(one, {})[0].score, 0.25);
+  EXPECT_DOUBLE_EQ(fuse_rankings({}, one)[0].score, 0.25);
+  EXPECT_DOUBLE_EQ(fuse_rankings(one, one)[0].score, 0.5);
+}
+
+std::vector<int64_t> ids(const std::vector<Candidate>& kept) {
+  std::vector<int64_t> list;
+  for (const Candidate& c : kept) list.push_back(c.chunk_id);
+  return list;
 }
 
 TEST(Fusion, thinning_holds_back_and_refills_in_order) {
   std::vector<Candidate> sorted;
   for (int i = 0; i < 6; ++i) sorted.push_back({i, i < 4 ? "/a" : "/b", i, 10.0 - i, 0, 0});
-  const auto ids = [](const std::vector<Candidate>& kept) {
-    std::vector<int64_t> list;
-    for (const Candidate& c : kept) list.push_back(c.chunk_id);
-    return list;
+  const TextOf text_of = [](const Candidate& c) { return "text " + std::to_string(c.chunk_id); };
+  EXPECT_EQ(ids(thin_out(sorted, 3, 2, text_of).value()), (std::vector<int64_t>{0, 1, 4}));
+  EXPECT_EQ(ids(thin_out(sorted, 5, 2, text_of).value()), (std::vector<int64_t>{0, 1, 4, 5, 2}));
+  EXPECT_EQ(ids(thin_out(sorted, 100, 1, text_of).value()), (std::vector<int64_t>{0, 4, 1, 2, 3, 5}));
+}
+
+TEST(Fusion, thinning_holds_back_what_another_file_said) {
+  std::vector<Candidate> sorted;
+  for (int i = 0; i < 5; ++i) sorted.push_back({i, i < 2 ? "/a" : "/b", i, 10.0 - i, 0, 0});
+  const std::vector<std::string> texts = {"the red valve opens at noon", "the red valve opens at noon",
+                                          "The red valve\nopens at noon.", "a crane lifts", "?"};
+  size_t loaded = 0;
+  const TextOf text_of = [&](const Candidate& c) {
+    ++loaded;
+    return texts[static_cast<size_t>(c.chunk_id)];
   };
-  EXPECT_EQ(ids(thin_out(sorted, 3, 2)), (std::vector<int64_t>{0, 1, 4}));
-  EXPECT_EQ(ids(thin_out(sorted, 5, 2)), (std::vector<int64_t>{0, 1, 4, 5, 2}));
-  EXPECT_EQ(ids(thin_out(sorted, 100, 1)), (std::vector<int64_t>{0, 4, 1, 2, 3, 5}));
+  EXPECT_EQ(ids(thin_out(sorted, 3, 9, text_of).value()), (std::vector<int64_t>{0, 1, 3}))
+      << "within a file nothing is held back";
+  EXPECT_EQ(loaded, 4u);
+  EXPECT_EQ(ids(thin_out(sorted, 9, 9, text_of).value()), (std::vector<int64_t>{0, 1, 3, 4, 2}));
+  const TextOf broken = [](const Candidate&) -> Result<std::string> {
+    return fail(ErrorCode::kIoError, "no disk");
+  };
+  EXPECT_EQ(thin_out(sorted, 3, 9, broken).error().code, ErrorCode::kIoError);
+}
+
+TEST(WordRuns, are_alike_when_most_runs_are_shared) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "word" + std::to_string(i) + " ";
+  EXPECT_TRUE(WordRuns(text).is_like(WordRuns(text + "and more")));
+  EXPECT_FALSE(WordRuns(text).is_like(WordRuns(text + text.substr(0, 200) + "a b c d e f g h i j k l m n")));
+  EXPECT_FALSE(WordRuns(text).is_like(WordRuns(text.substr(0, text.size() / 2))));
+  EXPECT_TRUE(WordRuns("Two words").is_like(WordRuns("two, words!")));
+  EXPECT_FALSE(WordRuns("two words").is_like(WordRuns("words two")));
+  EXPECT_FALSE(WordRuns("").is_like(WordRuns("")));
+  EXPECT_FALSE(WordRuns("\xff\xfe").is_like(WordRuns("\xff\xfe")));
 }
 
 TEST(TextQuery, terms_are_quoted_once_each) {

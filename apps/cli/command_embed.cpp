@@ -14,9 +14,6 @@ namespace {
 // Texts embedded by one call: bounds memory when millions of lines stream in from a file.
 constexpr size_t kTextsPerCall = 4096;
 
-// The output is out; a compilation that this first use of a model began may finish.
-constexpr std::chrono::seconds kSettle{10};
-
 struct EmbedArguments {
   ModelOptions model;
   TextOptions texts;

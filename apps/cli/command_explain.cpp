@@ -1,13 +1,18 @@
 // edge-infer explain: what serves a model's calls: device, entries, guards, kernels, memory.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/report.h"
+#include "compiler/codegen/registry.h"
+#include "compiler/dump.h"
+#include "compiler/tune/tune.h"
 #include "models/hub/model_directory.h"
 #include "models/model_embedder.h"
 #include "runtime/base/cpu.h"
@@ -16,6 +21,13 @@ namespace edge_infer {
 namespace {
 
 using nlohmann::ordered_json;
+
+ordered_json lines(const std::string& text) {
+  ordered_json out = ordered_json::array();
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) out.push_back(line);
+  return out;
+}
 
 ordered_json describe_entry(const Entry& entry) {
   const Program& program = entry.program->program();
@@ -29,14 +41,57 @@ ordered_json describe_entry(const Entry& entry) {
   for (const auto& [name, count] : calls) kernels.push_back({{"kernel", name}, {"calls", count}});
   ordered_json slots = ordered_json::array();
   for (const SymInt& bytes : program.slots) slots.push_back(bytes.str());
+  const bool is_compiled =
+      std::ranges::any_of(program.kernels, [](const KernelRef& k) { return k.name.starts_with("kernel:"); });
   return {{"program", program.name},
           {"class", program.accumulation_class},
-          {"kind", "fallback: one prebuilt kernel a graph op"},
+          {"kind", is_compiled        ? "compiled: fused kernels for this machine"
+                   : entry.improvable ? "fallback: one prebuilt kernel a graph op, until compilation ends"
+                                      : "fallback: one prebuilt kernel a graph op"},
           {"guards", guards},
           {"phases", program.phases.size()},
           {"kernels", kernels},
           {"arena_slots", slots},
           {"arena_peak_bytes", entry.program->peak_arena_bytes()}};
+}
+
+// Kernels with the graph nodes they compute, edges left un-fused with their reasons, candidates measured. The
+// lowering runs again for this: it is deterministic, and the cache keeps programs, not reasons.
+Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
+  EDGE_INFER_ASSIGN(const Graph graph, e.graph());
+  EDGE_INFER_ASSIGN(const TargetCompiler target, open_compiler(e.device().target().name));
+  EDGE_INFER_ASSIGN(const CompiledGraph compiled,
+                    compile(graph, e.device().target(), *target.generator, *target.compiler, {}));
+  ordered_json passes = ordered_json::array();
+  for (const PassReport& pass : compiled.passes)
+    passes.push_back({{"pass", pass.name}, {"changed", pass.changed}, {"us", pass.seconds * 1e6}});
+  d["passes"] = passes;
+  d["kernel_nodes"] = lines(describe_kernels(compiled));
+  d["unfused"] = lines(describe_unfused(compiled));
+  ordered_json candidates = ordered_json::array();
+  for (const KernelPlan& plan : compiled.kernels) {
+    ordered_json measured = ordered_json::array();
+    for (const TuningRow& row :
+         e.cache()->find_tuning(nest_identity(plan.nest), target.generator->target(), machine_identity()))
+      measured.push_back({{"schedule", row.schedule}, {"ns", row.nanoseconds}});
+    if (!measured.empty())
+      candidates.push_back({{"kernel", plan.name}, {"nest", plan.nest.name}, {"measured", measured}});
+  }
+  d["candidates"] = candidates;
+  return {};
+}
+
+void add_cache(KernelCache& cache, ordered_json& d) {
+  const CacheStats stats = cache.stats();
+  d["cache"] = {{"file", stats.file.empty() ? "in memory: " + stats.reason : stats.file},
+                {"entries", stats.entries},
+                {"kernels", stats.kernels},
+                {"hits", stats.hits},
+                {"misses", stats.misses}};
+  ordered_json events = ordered_json::array();
+  for (const CacheEvent& event : cache.events(20))
+    events.push_back(fmt::format("{} {} {}", event.kind, event.what, event.detail));
+  d["cache"]["events"] = events;
 }
 
 ordered_json describe(const ModelEmbedder& e, const std::string& model) {
@@ -61,7 +116,7 @@ void print_text(const ordered_json& d) {
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
   for (const auto& [key, value] : d.items())
-    if (key != "entries") fmt::print("{}: {}\n", key, text(value));
+    if (!value.is_array() && !value.is_object()) fmt::print("{}: {}\n", key, text(value));
   for (const ordered_json& entry : d["entries"]) {
     fmt::print("\nentry {} (class {}): {}\n", text(entry["program"]), text(entry["class"]),
                text(entry["kind"]));
@@ -75,6 +130,23 @@ void print_text(const ordered_json& d) {
     for (const ordered_json& slot : entry["arena_slots"]) fmt::print("[{}] ", text(slot));
     fmt::print("\n  arena peak: {} bytes\n", text(entry["arena_peak_bytes"]));
   }
+  if (d.contains("kernel_nodes")) {
+    fmt::print("\nkernels and the graph nodes they compute\n");
+    for (const ordered_json& line : d["kernel_nodes"]) fmt::print("  {}\n", text(line));
+    fmt::print("\nedges left un-fused\n");
+    for (const ordered_json& line : d["unfused"]) fmt::print("  {}\n", text(line));
+    for (const ordered_json& tuned : d["candidates"]) {
+      fmt::print("\ncandidates of {} ({})\n", text(tuned["kernel"]), text(tuned["nest"]));
+      for (const ordered_json& row : tuned["measured"])
+        fmt::print("  {:<24} {} ns\n", text(row["schedule"]), text(row["ns"]));
+    }
+  }
+  if (d.contains("cache")) {
+    const ordered_json& cache = d["cache"];
+    fmt::print("\ncache {}: {} entries, {} kernels, {} hits, {} misses\n", text(cache["file"]),
+               text(cache["entries"]), text(cache["kernels"]), text(cache["hits"]), text(cache["misses"]));
+    for (const ordered_json& event : cache["events"]) fmt::print("  {}\n", text(event));
+  }
 }
 
 Status explain(const ModelOptions& options, bool as_json) {
@@ -84,11 +156,18 @@ Status explain(const ModelOptions& options, bool as_json) {
   // One real call, so that the arena's peak is that of a text.
   const std::string text = "explain";
   EDGE_INFER_RETURN_IF_ERROR(embedder->embed(std::span(&text, 1), "", nullptr));
-  const ordered_json d = describe(*embedder, options.model);
+  ordered_json d = describe(*embedder, options.model);
+  if (embedder->cache() != nullptr) {
+    if (const Status status = add_compilation(*embedder, d); !status)
+      d["compilation"] = status.error().message;
+    add_cache(*embedder->cache(), d);
+  }
   if (as_json)
     fmt::print("{}\n", d.dump(2, ' ', false, ordered_json::error_handler_t::replace));
   else
     print_text(d);
+  std::fflush(stdout);
+  embedder->settle(kSettle);
   return {};
 }
 
@@ -99,6 +178,7 @@ void add_explain_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ModelOptions>();
   auto as_json = std::make_shared<bool>(false);
   add_model_options(*command, *options, true);
+  command->add_flag("--eager", options->embedder.eager, "explain the fallback");
   command->add_flag("--json", *as_json, "one JSON object");
   command->callback([options, as_json, &exit_code] {
     if (const Status status = explain(*options, *as_json); !status) exit_code = report_error(status.error());

@@ -74,6 +74,9 @@ Result<IndexSummary> index(const IndexArguments& a, IndexReport& report) {
   embedder_options.threads = 1;  // the pipeline calls it from as many threads as the run may use
   EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder,
                     Embedder::open(lasting_name(a.model.model), embedder_options));
+  // Much is to be embedded, and an index is best made by one set of kernels: compilation takes less than a
+  // second. Where it fails the prebuilt kernels serve, and the log has said why.
+  static_cast<void>(embedder->prepare());
   const std::string prompt = embedder->role_prompt("document");
   if (!prompt.empty()) {
     // Says early whether this model's prompt is one that it can be embedded with.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
 #include "apps/cli/report.h"
 #include "apps/index/path_text.h"
 #include "apps/index/search.h"
@@ -20,21 +21,22 @@ struct SearchArguments {
   bool json = false;
 };
 
-Result<std::vector<float>> embed_query(const SearchArguments& a, const EmbeddingSpace& space) {
-  EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder,
-                    Embedder::open(a.model.empty() ? space.model : a.model, EmbedderOptions{}));
+// `embedder` is left open: a compilation behind it may go on until the hits are printed.
+Result<std::vector<float>> embed_query(const SearchArguments& a, const EmbeddingSpace& space,
+                                       std::unique_ptr<Embedder>& embedder) {
+  EDGE_INFER_ASSIGN(embedder, Embedder::open(a.model.empty() ? space.model : a.model, EmbedderOptions{}));
   EDGE_INFER_RETURN_IF_ERROR(check_same_space(a.index_file, space, embedder->space()));
   return embedder->embed(std::span(&a.query, 1), embedder->role_prompt("query"));
 }
 
-Result<std::vector<SearchHit>> search(const SearchArguments& a) {
+Result<std::vector<SearchHit>> search(const SearchArguments& a, std::unique_ptr<Embedder>& embedder) {
   SearchOptions options;
   options.mode = *parse_search_mode(a.mode);
   options.top = a.top;
   EDGE_INFER_ASSIGN(const Searcher searcher, Searcher::open(a.index_file));
   std::vector<float> vector;
   if (searcher.space() && options.mode != SearchMode::kText) {
-    EDGE_INFER_ASSIGN(vector, embed_query(a, *searcher.space()));
+    EDGE_INFER_ASSIGN(vector, embed_query(a, *searcher.space(), embedder));
   }
   return searcher.search(a.query, vector, options);
 }
@@ -77,7 +79,8 @@ void print_passage(size_t rank, const SearchHit& hit) {
 }
 
 int run_search(const SearchArguments& a) {
-  const auto hits = search(a);
+  std::unique_ptr<Embedder> embedder;
+  const auto hits = search(a, embedder);
   if (!hits) return report_error(hits.error());
   size_t rank = 0;
   for (const SearchHit& hit : *hits) {
@@ -89,6 +92,7 @@ int run_search(const SearchArguments& a) {
   }
   if (hits->empty()) fmt::print(stderr, "edge-infer: nothing found\n");
   if (std::fflush(stdout) != 0) return report_error({ErrorCode::kIoError, "cannot write to standard output"});
+  if (embedder != nullptr) embedder->settle(kSettle);
   return 0;
 }
 

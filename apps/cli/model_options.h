@@ -1,6 +1,7 @@
 // The options that name and configure a model, the same in every command.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ class App;
 }
 
 namespace edge_infer {
+
+// One-shot commands write their output, then let a compilation that their first use of a model began finish.
+constexpr std::chrono::seconds kSettle{10};
 
 struct ModelOptions {
   std::string model;

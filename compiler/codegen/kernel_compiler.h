@@ -1,5 +1,5 @@
-// KernelCompiler: source text to machine code. Implemented by a back end (the CPU's runs edge-infer-cc, a process of
-// its own, so that no LLVM is ever loaded into a host).
+// KernelCompiler: source text to machine code. Implemented by a back end (the CPU's runs edge-infer-cc, a
+// process of its own, so that no LLVM is ever loaded into a host).
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace edge_infer {
 
-// One kernel: a freestanding source that defines `void k(const KernelArgs*, int64_t m0, int64_t m1, int64_t n0, int64_t
-// n1, void* scratch)` (runtime/program/kernel_abi.h) and calls nothing outside of itself.
+// One kernel: a freestanding source that defines `void k(const KernelArgs*, int64_t m0, int64_t m1, int64_t
+// n0, int64_t n1, void* scratch)` (runtime/program/kernel_abi.h) and calls nothing outside of itself.
 struct KernelSource {
   std::string source;
-  std::string target;              // "cpu.avx512"
-  std::string features;            // KernelKey::features
-  uint64_t scratch_bytes = 0;      // handed on to the blob
-  bool keep_assembly = false;      // fill CompiledKernel::assembly
+  std::string target;          // "cpu.avx512"
+  std::string features;        // KernelKey::features
+  uint64_t scratch_bytes = 0;  // handed on to the blob
+  bool keep_assembly = false;  // fill CompiledKernel::assembly
 };
 
 struct CompiledKernel {
@@ -37,8 +37,8 @@ class KernelCompiler {
   // Whether compile() can work at all (the helper exists); the reason where it cannot.
   virtual Status available() const = 0;
   // One result a source, in order; one kernel's error is not the others'. Errors: kUnsupported (no helper),
-  // kInvalidArgument (does not compile: the diagnostics), kCorruption (undefined symbols, forbidden sections),
-  // kResourceExhausted (memory or time limit), kIoError (the helper died).
+  // kInvalidArgument (does not compile: the diagnostics), kCorruption (undefined symbols, forbidden
+  // sections), kResourceExhausted (memory or time limit), kIoError (the helper died).
   virtual std::vector<Result<CompiledKernel>> compile(std::span<const KernelSource> sources) = 0;
 };
 

@@ -1,5 +1,6 @@
-// LoopProgram: a graph after lowering and fusion: steps in order, each a nest or a graph node that stays with its
-// prebuilt kernel, over buffers that are not planned yet. What becomes a runtime Program once nests are kernels.
+// LoopProgram: a graph after lowering and fusion: steps in order, each a nest or a graph node that stays with
+// its prebuilt kernel, over buffers that are not planned yet. What becomes a runtime Program once nests are
+// kernels.
 #pragma once
 
 #include <string>
@@ -16,26 +17,26 @@ struct ProgramBuffer {
   Role role = Role::kTemp;
   DType dtype = DType::kF32;
   std::vector<SymInt> sizes;
-  ValueId value = kNoValue;         // the graph value it holds (kUnits: of cu_seqlens)
-  bool packed = false;              // kConstant: a gemm weight [n, k]; `sources` are concatenated along n
-  std::vector<ValueId> sources;     // kConstant: graph constants; one, or several for a merged weight
-  int64_t block_rows = 0;           // kUnits: query rows of a unit
-  std::string count{};              // kUnits: the symbol that counts the units
+  ValueId value = kNoValue;      // the graph value it holds (kUnits: of cu_seqlens)
+  bool packed = false;           // kConstant: a gemm weight [n, k]; `sources` are concatenated along n
+  std::vector<ValueId> sources;  // kConstant: graph constants; one, or several for a merged weight
+  int64_t block_rows = 0;        // kUnits: query rows of a unit
+  std::string count{};           // kUnits: the symbol that counts the units
 };
 
 struct Step {
-  int32_t nest = -1;                 // index into nests; -1: the node `nodes.front()` runs as a prebuilt kernel
-  std::vector<int32_t> buffers;      // of the nest's arguments, in order, as indices into buffers; for a prebuilt
-                                     // step the buffers of the node's inputs (-1 absent), then of its outputs
-  std::vector<SymInt> symbols;       // value of each nest symbol, in terms of the program's symbols
-  std::vector<NodeId> nodes;         // provenance, ascending
+  int32_t nest = -1;             // index into nests; -1: the node `nodes.front()` runs as a prebuilt kernel
+  std::vector<int32_t> buffers;  // of the nest's arguments, in order, as indices into buffers; for a prebuilt
+                                 // step the buffers of the node's inputs (-1 absent), then of its outputs
+  std::vector<SymInt> symbols;   // value of each nest symbol, in terms of the program's symbols
+  std::vector<NodeId> nodes;     // provenance, ascending
 };
 
 // An edge between two graph nodes that run in different kernels, and why.
 struct Unfused {
   NodeId producer = kNoNode, consumer = kNoNode;
-  std::string reason;  // "different map", "several uses", "reduction between", "slot refused: ...", "would cycle",
-                       // "too large", "class", "not profitable"
+  std::string reason;  // "different map", "several uses", "reduction between", "slot refused: ...", "would
+                       // cycle", "too large", "class", "not profitable"
 };
 
 struct LoopProgram {

@@ -56,7 +56,7 @@ Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<con
                     measure_candidates(nest, kernels, symbols, packed, options));
   std::vector<TuningRow> rows;
   for (size_t i = 0; i < candidates.size(); ++i)
-    rows.push_back({content_digest(loop::print_identity(nest)),
+    rows.push_back({nest_identity(nest),
                     c.generator->target(),
                     machine_identity(),
                     candidates[i],
@@ -77,6 +77,10 @@ std::optional<Schedule> chosen(std::span<const Schedule> candidates, std::span<c
 
 }  // namespace
 
+std::string nest_identity(const loop::LoopNest& nest) {
+  return content_digest(loop::print_identity(nest));
+}
+
 std::string machine_identity() {
   return content_digest(fmt::format("{};{}", cpu_name(), best_isa())).substr(0, 32);
 }
@@ -85,7 +89,7 @@ Schedule tuned_schedule(const loop::LoopNest& nest, const Device& device, const 
                         const std::function<bool()>& is_cancelled) {
   const std::vector<Schedule> candidates = compilation.generator->candidates(nest);
   if (candidates.size() < 2) return {};
-  const std::string hash = content_digest(loop::print_identity(nest));
+  const std::string hash = nest_identity(nest);
   if (compilation.cache != nullptr) {
     const auto rows =
         compilation.cache->find_tuning(hash, compilation.generator->target(), machine_identity());

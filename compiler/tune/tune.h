@@ -15,6 +15,8 @@ namespace edge_infer {
 Schedule tuned_schedule(const loop::LoopNest& nest, const Device& device, const EntryCompilation& compilation,
                         const std::function<bool()>& is_cancelled);
 
+// What identifies a nest in tuning rows.
+std::string nest_identity(const loop::LoopNest& nest);
 // What identifies this machine in tuning rows: CPU model, features, kind of virtualization as far as it is
 // known.
 std::string machine_identity();

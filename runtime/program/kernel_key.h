@@ -1,5 +1,6 @@
-// KernelKey: everything that decides the bytes of a compiled kernel, each component by itself, so that a cache miss can
-// say what differed. No name, path or attribute of a model is part of it: equal layers share kernels.
+// KernelKey: everything that decides the bytes of a compiled kernel, each component by itself, so that a
+// cache miss can say what differed. No name, path or attribute of a model is part of it: equal layers share
+// kernels.
 #pragma once
 
 #include <string>

@@ -200,8 +200,7 @@ TEST(Library, embedding_loads_no_network_pdf_or_compiler_library) {
   std::ifstream maps("/proc/self/maps");
   const std::string text((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
   ASSERT_NE(text.find("libedge_infer.so"), std::string::npos);
-  for (const char* name :
-       {"libcurl", "libssl", "libcrypto", "libpdfium", "libLLVM", "libclang", "libtbb"})
+  for (const char* name : {"libcurl", "libssl", "libcrypto", "libpdfium", "libLLVM", "libclang", "libtbb"})
     EXPECT_EQ(text.find(name), std::string::npos) << name;
 }
 

@@ -176,6 +176,7 @@ TEST_F(RealModel, many_threads_get_the_same_bits) {
 
 TEST_F(RealModel, works_without_a_writable_cache_and_from_a_damaged_one) {
   const std::vector<float> expected = embed({"Harbour gate"});
+  embedder_.reset();  // what is mapped is not cut short: files are replaced by rename
   auto damaged = [&](auto change) {
     for (const auto& entry : std::filesystem::directory_iterator(cache_)) change(entry.path());
     auto opened = open({});

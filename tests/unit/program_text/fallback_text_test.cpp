@@ -37,7 +37,7 @@ graph @tiny_bert(%ids: i32[T], %cu: i32[B+1]) symbols(T in 1..512 hint 16, B in 
 TEST(FallbackText, a_tiny_bert_comes_back_with_its_guards) {
   const auto graph = parse_graph(kBert);
   ASSERT_TRUE(graph) << graph.error().message;
-  for (const char* format : {"nk.f32.p32", "nk.f32.p48", ""}) {
+  for (const char* format : {"nk.f32.p32", "nk.f32.p48"}) {
     const Target target{
         .name = "cpu.avx2", .gemm_rows = 6, .gemm_columns = 16, .packed_linear_format = format};
     const auto program = lower_fallback(*graph, target);

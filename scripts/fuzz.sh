@@ -18,4 +18,4 @@ run() {  # run NAME: a corpus of its own grows below build/, the committed one i
 }
 export -f run
 export seconds
-echo "$names" | tr ' ' '\n' | xargs -P 2 -I{} bash -c 'run {}'
+echo "$names" | tr ' ' '\n' | xargs -P 4 -I{} bash -c 'run {}'

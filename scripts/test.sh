@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# Builds and runs the tests. --all: also format, AddressSanitizer with UBSan, 60 s of each fuzzer, ThreadSanitizer, and
-# retrieval on real documents.
+# Builds and runs the tests. --all: also format, AddressSanitizer with UBSan, 60 s of each fuzzer, ThreadSanitizer.
+# --retrieval: also retrieval on real documents, which fetches them and indexes 44 books (ten minutes).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all=false
-[ "${1:-}" = --all ] && all=true
+all=false retrieval=false
+case "${1:-}" in
+  "") ;;
+  --all) all=true ;;
+  --retrieval) retrieval=true ;;
+  *) echo "usage: ./dev test [--all|--retrieval]" >&2; exit 2 ;;
+esac
 stage() { echo "== $* (after ${SECONDS} s)"; }
 tests() {  # tests PRESET ARGUMENTS: none selected is an error, not a success
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j 2 "${@:2}"
@@ -33,10 +38,12 @@ if $all; then
   tests asan -R "$(named "${asan[@]}")"
   stage fuzzers
   scripts/fuzz.sh all 60
-  tsan=(test_runtime test_index test_server)
+  tsan=(test_runtime test_index test_server test_cache)
   stage ThreadSanitizer
   scripts/build.sh tsan --target "${tsan[@]}"
   tests tsan -R "$(named "${tsan[@]}")"
+fi
+if $retrieval; then
   stage retrieval
   tests release -L retrieval --verbose  # says why when it is skipped
 fi

@@ -91,18 +91,10 @@ class Compilation {
     std::vector<ProgramForm::Kernel> kernels;
     for (const LoopNest& nest : loops.nests) {
       const Schedule schedule = options_.schedule ? options_.schedule(nest) : Schedule();
-      EDGE_INFER_ASSIGN(GeneratedKernel generated, generator_.generate(nest, schedule));
-      KernelKey key;
-      key.target = generator_.target();
-      key.features = generator_.features();
-      key.compiler = compiler_.identity();
-      key.generator = generator_.version();
-      key.options = compiler_.options();
-      key.source_hash = content_digest(generated.source.source);
-      const std::string name = "kernel:" + key.id();
-      if (std::ranges::none_of(out_.kernels, [&](const KernelPlan& k) { return k.name == name; }))
-        out_.kernels.push_back({key, name, generated, nest, schedule});
-      kernels.push_back({name, std::move(generated)});
+      EDGE_INFER_ASSIGN(KernelPlan plan, plan_kernel(nest, schedule, generator_, compiler_));
+      kernels.push_back({plan.name, plan.generated});
+      if (std::ranges::none_of(out_.kernels, [&](const KernelPlan& k) { return k.name == plan.name; }))
+        out_.kernels.push_back(std::move(plan));
     }
     out_.forms.push_back(std::move(loops));
     out_.when.emplace_back(1);
@@ -119,6 +111,22 @@ class Compilation {
 };
 
 }  // namespace
+
+Result<KernelPlan> plan_kernel(const LoopNest& nest, const Schedule& schedule, const CodeGenerator& generator,
+                               const KernelCompiler& compiler) {
+  KernelPlan plan;
+  EDGE_INFER_ASSIGN(plan.generated, generator.generate(nest, schedule));
+  plan.key.target = generator.target();
+  plan.key.features = generator.features();
+  plan.key.compiler = compiler.identity();
+  plan.key.generator = generator.version();
+  plan.key.options = compiler.options();
+  plan.key.source_hash = content_digest(plan.generated.source.source);
+  plan.name = "kernel:" + plan.key.id();
+  plan.nest = nest;
+  plan.schedule = schedule;
+  return plan;
+}
 
 Result<CompiledGraph> compile(const Graph& graph, const Target& target, const CodeGenerator& generator,
                               const KernelCompiler& compiler, const CompileOptions& options) {

@@ -20,7 +20,7 @@ namespace edge_infer {
 struct CompileOptions {
   PipelineOptions passes{};  // `passes.passes` empty: the compile pipeline
   bool fuse = true;          // false: each graph op a kernel of its own
-  // The schedule of a nest, by its generated source's default key id; empty: the generator's own choice.
+  // The schedule of a nest; empty: the generator's own choice.
   std::function<Schedule(const loop::LoopNest&)> schedule{};
 };
 
@@ -32,6 +32,10 @@ struct KernelPlan {
   loop::LoopNest nest;
   Schedule schedule;
 };
+
+// Source and key of one nest. Errors: as CodeGenerator::generate().
+Result<KernelPlan> plan_kernel(const loop::LoopNest& nest, const Schedule& schedule,
+                               const CodeGenerator& generator, const KernelCompiler& compiler);
 
 struct CompiledGraph {
   Graph graph;                           // after the passes

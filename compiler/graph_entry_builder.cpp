@@ -8,7 +8,7 @@
 #include "compiler/graph/print.h"
 #include "compiler/make_guards.h"
 #include "compiler/obtain_kernels.h"
-#include "compiler/tune/tune.h"
+#include "compiler/tuned_schedule.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "runtime/cache/entry_text.h"

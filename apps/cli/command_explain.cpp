@@ -12,7 +12,7 @@
 #include "apps/cli/report.h"
 #include "compiler/codegen/registry.h"
 #include "compiler/dump.h"
-#include "compiler/tune/tune.h"
+#include "compiler/tuned_schedule.h"
 #include "models/hub/model_directory.h"
 #include "models/model_embedder.h"
 #include "runtime/base/cpu.h"

@@ -1,9 +1,10 @@
-#include "compiler/tune/tune.h"
+#include "compiler/tuned_schedule.h"
 
 #include <algorithm>
 #include <map>
 
 #include "compiler/loop/print.h"
+#include "compiler/obtain_kernels.h"
 #include "compiler/tune/measure.h"
 #include "runtime/base/cpu.h"
 #include "runtime/base/hash.h"
@@ -34,18 +35,18 @@ Result<size_t> packed_weight_bytes(const loop::LoopNest& nest, const Device& dev
 Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<const Schedule> candidates,
                                        const Device& device, const EntryCompilation& c,
                                        const std::function<bool()>& is_cancelled) {
-  std::vector<KernelSource> sources;
+  // Each candidate is a kernel like any other, so that the one chosen is compiled already.
+  std::vector<KernelPlan> plans;
   for (const Schedule& schedule : candidates) {
-    EDGE_INFER_ASSIGN(GeneratedKernel generated, c.generator->generate(nest, schedule));
-    sources.push_back(std::move(generated.source));
+    EDGE_INFER_ASSIGN(KernelPlan plan, plan_kernel(nest, schedule, *c.generator, *c.compiler));
+    plans.push_back(std::move(plan));
   }
-  const std::vector<Result<CompiledKernel>> compiled = c.compiler->compile(sources);
+  EDGE_INFER_ASSIGN(const ObtainReport report,
+                    obtain_kernels(plans, device, *c.compiler, c.cache.get(), is_cancelled));
+  static_cast<void>(report);
   std::vector<LoadedKernel> kernels;
-  for (size_t i = 0; i < compiled.size(); ++i) {
-    if (!compiled[i]) return std::unexpected(compiled[i].error());
-    // By the source: the same code may be a kernel of the program as well.
-    EDGE_INFER_ASSIGN(const LoadedKernel kernel,
-                      device.load_code("candidate:" + content_digest(sources[i].source), compiled[i]->blob));
+  for (const KernelPlan& plan : plans) {
+    EDGE_INFER_ASSIGN(const LoadedKernel kernel, device.load_kernel(plan.name));
     kernels.push_back(kernel);
   }
   EDGE_INFER_ASSIGN(const size_t packed, packed_weight_bytes(nest, device, c.generator->packed_format()));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Benchmarks as ratios against named peers, in one interleaved run. bench.sh [peers|tokenizer|kernels|start|memory|all] [OPTIONS]
+# Benchmarks as ratios against named peers, in one interleaved run. bench.sh [peers|tokenizer|kernels|start|memory|cache|guards|all] [OPTIONS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:-all}
@@ -15,10 +15,12 @@ fi
 peers() { $venv/bin/python tests/bench/peers_bench.py --model "$model" --lib build/release/lib/libedge_infer.so "$@"; }
 tokenizer() { $venv/bin/python tests/bench/tokenizer_bench.py --bin build/release/bin --model "$model" "$@"; }
 kernels() { build/release/bin/kernels_bench "$@"; }
+cache() { build/release/bin/cache_bench "$@"; }
+guards() { build/release/bin/guards_bench; }
 memory() { build/release/bin/memory_bench "$model"; }
 start() { python3 tests/bench/start_bench.py "$model" "$@"; }
 case "$name" in
-  peers|tokenizer|kernels|start|memory) "$name" "$@" ;;
-  all) kernels; tokenizer; start; memory; peers ;;
-  *) echo "usage: ./dev bench [peers|tokenizer|kernels|start|memory|all]" >&2; exit 2 ;;
+  peers|tokenizer|kernels|start|memory|cache|guards) "$name" "$@" ;;
+  all) kernels; tokenizer; start; cache; guards; memory; peers ;;
+  *) echo "usage: ./dev bench [peers|tokenizer|kernels|start|memory|cache|guards|all]" >&2; exit 2 ;;
 esac

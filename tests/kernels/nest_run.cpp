@@ -11,8 +11,8 @@
 #include "compiler/loop/evaluate.h"
 #include "compiler/loop/parse.h"
 #include "compiler/loop/verify.h"
-#include "tests/kernels/clang_kernel.h"
 #include "tests/kernels/guarded_buffer.h"
+#include "tests/kernels/loaded_nest.h"
 
 namespace edge_infer::testing {
 namespace {
@@ -105,14 +105,14 @@ Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& targ
   EDGE_INFER_ASSIGN(const CpuCodeGenerator generator, CpuCodeGenerator::for_target(target));
   EDGE_INFER_ASSIGN(const GeneratedKernel generated, generator.generate(nest, schedule));
   // A kernel often runs several times: whole, and in pieces.
-  static std::map<std::string, ClangKernel, std::less<>> compiled;
+  static std::map<std::string, LoadedNest, std::less<>> compiled;
   const std::string key = target + generated.source.source;
   if (!compiled.contains(key)) {
-    EDGE_INFER_ASSIGN(ClangKernel made, ClangKernel::compile(generated.source));
+    EDGE_INFER_ASSIGN(LoadedNest made, LoadedNest::compile(generated.source));
     if (compiled.size() > 64) compiled.clear();
     compiled.emplace(key, std::move(made));
   }
-  const ClangKernel kernel = compiled.at(key);
+  const LoadedNest kernel = compiled.at(key);
 
   std::vector<std::unique_ptr<GuardedBuffer>> memory;
   std::vector<void*> pointers;

@@ -27,7 +27,7 @@ class RealModel : public testing::Test {
  protected:
   void SetUp() override {
     if (real_model().empty()) GTEST_SKIP() << "EDGE_INFER_TEST_MODEL is not set";
-    cache_ = std::filesystem::path(testing::TempDir()) / ("edge_infer_models_" + std::to_string(::getpid()));
+    cache_ = cache_folder();
     auto opened = open({});
     ASSERT_TRUE(opened) << opened.error().message;
     embedder_ = *std::move(opened);
@@ -35,9 +35,11 @@ class RealModel : public testing::Test {
     ASSERT_EQ(all.size(), 1000u);
     for (size_t i = 0; i < all.size(); i += kStride) texts_.push_back(all[i]);
   }
-  void TearDown() override {
-    embedder_.reset();
-    std::filesystem::remove_all(cache_);
+  void TearDown() override { embedder_.reset(); }
+  // One for all tests, so that kernels are compiled once.
+  static void TearDownTestSuite() { std::filesystem::remove_all(cache_folder()); }
+  static std::filesystem::path cache_folder() {
+    return std::filesystem::path(testing::TempDir()) / ("edge_infer_models_" + std::to_string(::getpid()));
   }
 
   Result<std::unique_ptr<Embedder>> open(EmbedderOptions options) {

@@ -1,5 +1,7 @@
 #include "runtime/module.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -24,8 +26,9 @@ Result<std::shared_ptr<const Entry>> Module::pick(std::span<const TensorView> in
   if (entry->improvable) {
     waiting_.push_back({entry, settings});
     if (waiting_.size() == 1) {
-      if (improver_.joinable()) improver_.join();  // it has left its loop: nothing was waiting
+      join_improver();  // it has left its loop: nothing was waiting
       improver_ = std::thread([this] { improve_all(); });
+      improver_process_ = ::getpid();
     }
   }
   return entry;
@@ -64,7 +67,15 @@ Module::~Module() {
     stopping_ = true;
   }
   builder_->cancel();
-  if (improver_.joinable()) improver_.join();
+  join_improver();
+}
+
+void Module::join_improver() {
+  if (!improver_.joinable()) return;
+  if (improver_process_ == ::getpid())
+    improver_.join();
+  else
+    improver_.detach();
 }
 
 std::unique_ptr<ExecutionContext> Module::take_context(const Entry& entry) {

@@ -67,6 +67,7 @@ class Module {
   std::unique_ptr<ExecutionContext> take_context(const Entry& entry);
   void return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<ExecutionContext> context);
   void improve_all();
+  void join_improver();
 
   std::unique_ptr<EntryBuilder> builder_;
   mutable std::mutex entries_mutex_;  // guards what follows up to build_mutex_
@@ -80,7 +81,8 @@ class Module {
   bool stopping_ = false;
   std::condition_variable settled_;  // waiting_ became empty
   std::thread improver_;
-  std::mutex build_mutex_;  // held while the builder works
+  int improver_process_ = 0;  // a forked child has the handle, but not the thread
+  std::mutex build_mutex_;    // held while the builder works
   std::mutex contexts_mutex_;
   struct Idle {
     std::shared_ptr<const Entry> entry;

@@ -90,6 +90,10 @@ Status read_options(const edge_infer_options* given, edge_infer::EmbedderOptions
     return fail(ErrorCode::kInvalidArgument, "options.threads is {}, expected >= 0", options.threads);
   if (options.max_length < 0)
     return fail(ErrorCode::kInvalidArgument, "options.max_length is {}, expected >= 0", options.max_length);
+  if ((options.flags & ~EDGE_INFER_EAGER) != 0)
+    return fail(ErrorCode::kInvalidArgument, "options.flags is {:#x}, expected EDGE_INFER_EAGER or 0",
+                options.flags);
+  result.eager = (options.flags & EDGE_INFER_EAGER) != 0;
   if (options.precision != nullptr) result.precision = options.precision;
   if (options.device != nullptr) result.device = options.device;
   if (options.cache_dir != nullptr) result.cache_dir = options.cache_dir;
@@ -145,6 +149,13 @@ int32_t edge_infer_open(const char* model_path, const edge_infer_options* option
     EDGE_INFER_ASSIGN(auto embedder, edge_infer::Embedder::open(model_path, embedder_options));
     *model = new edge_infer_model{std::move(embedder)};
     return {};
+  });
+}
+
+int32_t edge_infer_prepare(const edge_infer_model* model, edge_infer_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return fail(ErrorCode::kInvalidArgument, "model is NULL");
+    return model->embedder->prepare();
   });
 }
 

@@ -4,7 +4,8 @@
  * Every function that can fail returns a code (EDGE_INFER_OK = 0) and fills the caller's edge_infer_error
  * when given one. Nothing throws, prints, exits or installs signal handlers. A model may be used from any
  * number of threads at once; it is freed once, after the last call on it has returned. A child forked while
- * no call runs may go on using a model that its parent opened. Strings are UTF-8; what is not becomes U+FFFD.
+ * no call runs and nothing is compiled (after edge_infer_prepare, or with EDGE_INFER_EAGER) may go on using a
+ * model that its parent opened. Strings are UTF-8; what is not becomes U+FFFD.
  */
 #ifndef EDGE_INFER_H
 #define EDGE_INFER_H
@@ -47,11 +48,14 @@ typedef struct edge_infer_options {
   size_t size;           /* sizeof(edge_infer_options) */
   const char* precision; /* "fp32", "bf16" or "auto"; NULL: "fp32" */
   const char* device;    /* "auto" or "cpu"; NULL: "auto" */
-  const char* cache_dir; /* for packed weights and the tokenizer's image; NULL: the user's cache directory */
-  int64_t max_length;    /* tokens of a text, special ones included; 0: the model's own */
-  int32_t threads;       /* upper bound of worker threads of a call; 0: what the process may use */
-  int32_t reserved;      /* 0 */
+  const char*
+      cache_dir; /* for kernels, packed weights, the tokenizer's image; NULL: the user's cache directory */
+  int64_t max_length; /* tokens of a text, special ones included; 0: the model's own */
+  int32_t threads;    /* upper bound of worker threads of a call; 0: what the process may use */
+  uint32_t flags;     /* EDGE_INFER_EAGER, or 0; unknown flags are an error */
 } edge_infer_options;
+/* Run the prebuilt kernels only: compile nothing, start no process. */
+#define EDGE_INFER_EAGER 1u
 #define EDGE_INFER_OPTIONS_INIT {sizeof(edge_infer_options), NULL, NULL, NULL, 0, 0, 0}
 
 /* What became of one text. */
@@ -73,6 +77,11 @@ EDGE_INFER_API const char* edge_infer_code_name(int32_t code);
  */
 EDGE_INFER_API int32_t edge_infer_open(const char* model_path, const edge_infer_options* options,
                                        edge_infer_model** model, edge_infer_error* error);
+/* The first time that a machine meets a model, edge_infer_open returns with prebuilt kernels, while the
+ * program edge-infer-cc, found beside this library or in ../bin of it, compiles faster ones behind. They
+ * round differently, so bits change once. This waits until they serve; an error says why they do not, and the
+ * prebuilt ones go on serving. */
+EDGE_INFER_API int32_t edge_infer_prepare(const edge_infer_model* model, edge_infer_error* error);
 /* NULL is allowed. */
 EDGE_INFER_API void edge_infer_free(edge_infer_model* model);
 

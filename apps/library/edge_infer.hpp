@@ -33,6 +33,12 @@ class Model {
     model_.reset(opened);
   }
 
+  // Waits until compiled kernels serve (edge_infer_prepare).
+  void prepare() const {
+    edge_infer_error error{};
+    if (edge_infer_prepare(model_.get(), &error) != EDGE_INFER_OK) throw Exception(error);
+  }
+
   std::size_t dimensions() const noexcept {
     return static_cast<std::size_t>(edge_infer_dimensions(model_.get()));
   }

@@ -30,7 +30,7 @@ WORDS = "the harbour gate opens at six and closes after the last boat has left f
 class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("precision", ctypes.c_char_p), ("device", ctypes.c_char_p),
                 ("cache_dir", ctypes.c_char_p), ("max_length", ctypes.c_int64), ("threads", ctypes.c_int32),
-                ("reserved", ctypes.c_int32)]
+                ("flags", ctypes.c_uint32)]
 
 
 class Failure(ctypes.Structure):
@@ -38,16 +38,19 @@ class Failure(ctypes.Structure):
 
 
 class Ours:
-    def __init__(self, lib, model, threads, max_length):
+    def __init__(self, lib, model, threads, max_length, eager=False):
         self.lib = ctypes.CDLL(lib)
+        self.lib.edge_infer_prepare.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self.lib.edge_infer_dimensions.restype = ctypes.c_int64
         self.lib.edge_infer_dimensions.argtypes = [ctypes.c_void_p]
         self.lib.edge_infer_embed.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
                                               ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,
                                               ctypes.c_void_p]
         self.handle, failure = ctypes.c_void_p(), Failure()
-        options = Options(ctypes.sizeof(Options), None, None, None, max_length, threads, 0)
+        options = Options(ctypes.sizeof(Options), None, None, None, max_length, threads, 1 if eager else 0)
         if self.lib.edge_infer_open(model.encode(), ctypes.byref(options), ctypes.byref(self.handle), ctypes.byref(failure)):
+            sys.exit(failure.message.decode())
+        if not eager and self.lib.edge_infer_prepare(self.handle, ctypes.byref(failure)):
             sys.exit(failure.message.decode())
         self.width = self.lib.edge_infer_dimensions(self.handle)
 

@@ -92,6 +92,7 @@ TEST(Library, a_long_message_is_cut_at_a_character) {
 TEST(Library, a_vector_does_not_depend_on_the_texts_beside_it) {
   NEEDS_MODEL();
   const edge_infer::Model model(model_path());
+  model.prepare();
   ASSERT_EQ(model.dimensions(), 384u);
   EXPECT_EQ(model.max_length(), 256u);
   const std::string inner_zero("a\0b", 3), lengthy(5000, 'y');
@@ -141,9 +142,25 @@ TEST(Library, buffers_and_prompts_are_checked) {
   }
 }
 
+TEST(Library, prebuilt_and_compiled_kernels_give_the_same_vector) {
+  NEEDS_MODEL();
+  edge_infer_options options = EDGE_INFER_OPTIONS_INIT;
+  const edge_infer::Model compiled(model_path(), &options);
+  compiled.prepare();
+  options.flags = EDGE_INFER_EAGER;
+  const edge_infer::Model eager(model_path(), &options);
+  EXPECT_NO_THROW(eager.prepare());
+  const auto a = compiled.embed("hello world"), b = eager.embed("hello world");
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 2e-6F);
+  options.flags = 2;
+  EXPECT_THROW(edge_infer::Model(model_path(), &options), edge_infer::Exception);
+  EXPECT_EQ(edge_infer_prepare(nullptr, nullptr), EDGE_INFER_INVALID_ARGUMENT);
+}
+
 TEST(Library, threads_may_share_a_model) {
   NEEDS_MODEL();
   const edge_infer::Model model(model_path());
+  model.prepare();
   const auto expected = model.embed("shared by threads");
   std::vector<std::thread> threads;
   std::vector<int> wrong(4, 0);
@@ -158,6 +175,7 @@ TEST(Library, threads_may_share_a_model) {
 TEST(Library, a_forked_child_goes_on_with_its_parents_model) {
   NEEDS_MODEL();
   const edge_infer::Model model(model_path());
+  model.prepare();
   std::string text;
   for (int i = 0; i < 200; ++i) text += "many words so that every worker of the team has a part ";
   const auto expected = model.embed(text);
@@ -191,7 +209,7 @@ TEST(Library, only_its_own_symbols_are_exported) {
     ++count;
     begin = end + 1;
   }
-  EXPECT_EQ(count, 8u);
+  EXPECT_EQ(count, 9u);
 }
 
 TEST(Library, embedding_loads_no_network_pdf_or_compiler_library) {

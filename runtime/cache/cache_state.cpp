@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "runtime/base/log.h"
 
@@ -15,6 +16,7 @@ constexpr size_t kMaxDetail = 4'096;
 // After so many damaged files in one process something else is wrong: work in memory.
 constexpr int kMaxReplaced = 3;
 constexpr int kMaxLogged = 10;
+constexpr uintmax_t kMaxWalBytes = 256 << 10;
 
 }  // namespace
 
@@ -128,7 +130,12 @@ void CacheState::flush() {
   const bool counted =
       counters.hits + counters.misses + counters.compiled + counters.rejected + counters.evicted > 0;
   if (!counted && events_.empty() && touched_.empty()) return;
-  write(kCounters, []() -> Status { return {}; });
+  if (!write(kCounters, []() -> Status { return {}; }) || in_memory()) return;
+  // A WAL of processes that wrote counters only grows until one of them writes it back, and every opening
+  // reads it.
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(database_->file.native() + "-wal", error);
+  if (!error && bytes > kMaxWalBytes) connection().checkpoint_on_close(true);
 }
 
 void CacheState::reject(const char* table, const std::string& id, std::string_view why) {

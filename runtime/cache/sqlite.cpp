@@ -122,9 +122,7 @@ Result<Connection> Connection::open(const std::string& name, Mode mode) {
                                       {SQLITE_DBCONFIG_DQS_DDL, 0}})
     sqlite3_db_config(handle, option, value, nullptr);
   EDGE_INFER_RETURN_IF_ERROR(
-      connection.script("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA synchronous = NORMAL; "
-                        // A long WAL makes every opening read it again.
-                        "PRAGMA wal_autocheckpoint = 100;"));
+      connection.script("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA synchronous = NORMAL;"));
   return connection;
 }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <algorithm>
 
 #include "tests/unit/cache/support.h"
 
@@ -68,6 +68,21 @@ TEST(KernelCache, a_warm_start_writes_no_row) {
   EXPECT_TRUE(cache->find_kernel(kernel_key(1)));
   cache->flush();
   EXPECT_EQ(used(*cache), first);
+}
+
+TEST(KernelCache, the_wal_of_many_short_processes_stays_small) {
+  const TemporaryDir dir;
+  open_cache(dir.path() / "c")->put_kernel(kernel_key(1), kernel_blob(1));
+  uintmax_t largest = 0;
+  for (int run = 0; run < 150; ++run) {
+    EXPECT_TRUE(open_cache(dir.path() / "c")->find_kernel(kernel_key(1)));
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(dir.path() / "c" / "kernels.db-wal", error);
+    if (!error) largest = std::max(largest, bytes);
+  }
+  EXPECT_GT(largest, 0u);  // most closes leave it
+  EXPECT_LT(largest, 300'000u);
+  EXPECT_EQ(open_cache(dir.path() / "c")->stats().hits, 150);
 }
 
 TEST(KernelCache, explains_a_miss_by_the_nearest_row) {

@@ -12,7 +12,7 @@
 
 namespace edge_infer {
 
-// One way to schedule a nest within its accumulation class: `tile=6x64;kb=0;rb=96`. Empty: the generator's own choice.
+// One way to schedule a nest within its accumulation class: `tile=12x32;kb=0;rb=96`. Empty: the generator's own choice.
 using Schedule = std::string;
 
 struct GeneratedKernel {

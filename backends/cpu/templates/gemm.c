@@ -297,8 +297,9 @@ INLINE void gemm_sweep(const struct Ctx* c, int64_t m, int64_t r, int64_t rows, 
       for (int64_t tile = 0; tile < tiles; tile++) {
         const int64_t height = tile < plan.first ? plan.first_height : plan.second_height;
         const int64_t begin = gemm_least(done, rows - height);
-        const int64_t wide = gemm_panels(height), together = panels < wide ? 1 : wide;
-        for (int64_t p = 0; p < panels; p += together) {
+        const int64_t wide = gemm_panels(height);
+        for (int64_t p = 0, together; p < panels; p += together) {
+          together = panels - p < wide ? 1 : wide;
           const float* w = weight + (n + p * GEMM_PANEL) * GEMM_K + k * GEMM_PANEL;
           struct gemm_step step = {c,
                                    a + begin * a_stride + k,

@@ -80,7 +80,7 @@ class Compilation {
       rows = rows == SymInt(0) ? extent : max(rows, extent);
     }
     const SymInt workers = SymInt::symbol(kWorkersSymbol);
-    const SymInt few = min(1, max(0, kFewRows * (workers - 1) - rows));
+    const SymInt few = min(1, max(0, kFewRows * workers * min(1, workers - 1) - rows));
     out_.when.back() = 1 - few;
     EDGE_INFER_RETURN_IF_ERROR(add_form(std::move(split)));
     out_.when.back() = few;

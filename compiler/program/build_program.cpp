@@ -19,9 +19,10 @@ using loop::Step;
 
 using Substitution = std::map<std::string, SymInt, std::less<>>;
 
-// What passes through a phase's kernels should stay in a core's L2.
+// What passes through a phase's kernels should stay in a core's L2, but every row block also fetches all
+// weights of the phase anew: fewer rows than the least cost more than they save.
 constexpr int64_t kPhaseBytes = 768 << 10;
-constexpr int64_t kMinRowBlock = 48, kMaxRowBlock = 512;
+constexpr int64_t kMinRowBlock = 144, kMaxRowBlock = 512;
 // FLOPs and bytes a nanosecond of one core, roughly: only to decide how many workers pay.
 constexpr double kFlopsPerNs = 50, kBytesPerNs = 10;
 

@@ -67,13 +67,17 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool popu
   map.stamp_ = stamp_of(st);
   map.size_ = static_cast<size_t>(st.st_size);
   if (map.size_ == 0) return map;
-  const int flags = MAP_PRIVATE | (populate ? MAP_POPULATE : 0);
-  void* data = ::mmap(nullptr, map.size_, PROT_READ, flags, file.fd, 0);
+  void* data = ::mmap(nullptr, map.size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED) {
     map.size_ = 0;
     return system_error("map", path, errno);
   }
   map.data_ = static_cast<const std::byte*>(data);
+  // Advice both: a file system without large folios refuses the first, an old kernel the second.
+  if (populate) {
+    (void)::madvise(data, map.size_, MADV_HUGEPAGE);
+    if (::madvise(data, map.size_, MADV_POPULATE_READ) != 0) (void)::madvise(data, map.size_, MADV_WILLNEED);
+  }
   return map;
 }
 

@@ -16,8 +16,18 @@ constexpr int64_t kCostPerWorker = 20'000;
 // A GEMM tile of this many rows keeps its operands in L2 while a weight panel is reused.
 constexpr int64_t kTileRows = 256;
 
+// Rows a tile of a product below which what its weights cost to fetch shows: no reason to make more tiles.
+constexpr int64_t kRowsWorthATile = 32;
+
 int64_t round_up(int64_t value, int64_t grain) {
   return (value + grain - 1) / grain * grain;
+}
+
+// Rows of a block when `rows` go in `blocks` equal ones, of whole grains where that costs no worker its
+// share.
+int64_t equal_blocks(int64_t rows, int64_t blocks, int64_t grain) {
+  const int64_t block = (rows + blocks - 1) / blocks, rounded = round_up(block, grain);
+  return std::min(rows, rounded - block <= block / 16 ? rounded : block);
 }
 
 }  // namespace
@@ -232,11 +242,17 @@ BoundProgram::Tiling BoundProgram::tile(const BoundPhase& phase, const Execution
     if (workers > 1)
       t.column_block = round_up((t.columns + column_tiles - 1) / column_tiles, first.column_grain);
   } else if (phase.split == Phase::Split::kRows) {
-    t.row_block = round_up((t.rows + wanted - 1) / wanted, first.row_grain);
+    int64_t blocks = wanted;
+    // Rows of a grain share what they are multiplied with.
+    while (first.row_grain > 1 && blocks > workers && t.rows < blocks * kRowsWorthATile) blocks -= workers;
+    t.row_block = equal_blocks(t.rows, blocks, first.row_grain);
   } else if (phase.split == Phase::Split::kColumns) {
     t.column_block = round_up((t.columns + wanted - 1) / wanted, first.column_grain);
   }
-  if (phase.row_block > 0) t.row_block = std::min(t.row_block, phase.row_block);
+  if (phase.row_block > 0 && t.row_block > phase.row_block) {
+    const int64_t blocks = (t.row_block + phase.row_block - 1) / phase.row_block;
+    t.row_block = equal_blocks(t.row_block, blocks, first.row_grain);
+  }
   t.row_tiles = (t.rows + t.row_block - 1) / t.row_block;
   t.column_tiles = (t.columns + t.column_block - 1) / t.column_block;
   return t;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -14,15 +13,11 @@ constexpr int64_t sums_floats(const GemmProblem& problem) {
   return problem.panel == 32 ? 24 * 16 : problem.fused_multiply_add ? 12 * 8 : 12 * 4;
 }
 
-std::vector<std::pair<int, int>> tiles(const GemmProblem& problem) {
-  if (problem.panel == 32) return {{12, 32}, {6, 64}};
-  if (problem.fused_multiply_add) return {{6, 16}};
-  return {{3, 16}};
-}
-
-bool has_tile(const GemmProblem& problem, int rows, int columns) {
-  const auto list = tiles(problem);
-  return std::ranges::find(list, std::pair(rows, columns)) != list.end();
+// Rows and columns of the tile that gemm.c has for the problem.
+std::pair<int, int> tile(const GemmProblem& problem) {
+  if (problem.panel == 32) return {12, 32};
+  if (problem.fused_multiply_add) return {6, 16};
+  return {3, 16};
 }
 
 bool read_number(std::string_view& text, std::string_view before, int& number) {
@@ -47,20 +42,15 @@ int64_t GemmSchedule::scratch_bytes(const GemmProblem& problem) const {
 
 std::string GemmSchedule::defines(const GemmProblem& problem) const {
   return fmt::format(
-      "#define GEMM_TILE_M {}\n#define GEMM_TILE_N {}\n#define GEMM_K_BLOCK {}\n#define GEMM_ROW_BLOCK {}\n"
-      "#define GEMM_SCRATCH_BYTES {}\n",
-      tile_rows, tile_columns, k_block, row_block, scratch_bytes(problem));
+      "#define GEMM_TILE_M {}\n#define GEMM_K_BLOCK {}\n#define GEMM_ROW_BLOCK {}\n#define "
+      "GEMM_SCRATCH_BYTES {}\n",
+      tile_rows, k_block, row_block, scratch_bytes(problem));
 }
 
 std::vector<GemmSchedule> gemm_schedules(const GemmProblem& problem) {
+  const auto [rows, columns] = tile(problem);
   std::vector<GemmSchedule> list;
-  const auto shapes = tiles(problem);
-  for (const auto& [rows, columns] : shapes) {
-    list.push_back({rows, columns, 0, 96});
-    list.push_back({rows, columns, 0, 192});
-  }
-  const auto [rows, columns] = shapes.front();
-  list.push_back({rows, columns, 0, 384});
+  for (const int row_block : {96, 192, 384}) list.push_back({rows, columns, 0, row_block});
   if (problem.k >= 1024) list.push_back({rows, columns, 512, 96});
   return list;
 }
@@ -72,7 +62,7 @@ Result<GemmSchedule> parse_gemm_schedule(std::string_view text, const GemmProble
   if (!read_number(rest, "tile=", s.tile_rows) || !read_number(rest, "x", s.tile_columns) ||
       !read_number(rest, ";kb=", s.k_block) || !read_number(rest, ";rb=", s.row_block) || !rest.empty())
     return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\", expected tile=RxC;kb=N;rb=N", text);
-  if (!has_tile(problem, s.tile_rows, s.tile_columns))
+  if (std::pair(s.tile_rows, s.tile_columns) != tile(problem))
     return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\": no tile {}x{} for panels of {} columns",
                 text, s.tile_rows, s.tile_columns, problem.panel);
   if (s.row_block < 1 || s.row_block > 1024)

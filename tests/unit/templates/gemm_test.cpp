@@ -110,14 +110,14 @@ std::vector<GemmSchedule> schedules(const Case& c) {
   return first;
 }
 
-// Runs rows [m0, m1) and columns [n0, n1); `a` lets a test put the operand elsewhere.
+// Runs rows [m0, m1) and columns [n0, n1); `a` and `w` let a test put operands elsewhere.
 void run(const Kernel& kernel, const Case& c, float* out, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
-         const float* a = nullptr) {
+         const float* a = nullptr, const float* w = nullptr) {
   Floats scratch(kernel.scratch_floats + 16, kCanary);
   for (int64_t i = 0; i < kernel.scratch_floats; ++i) scratch[i] = std::nanf("");
   void* buffers[] = {out,
                      const_cast<float*>(a == nullptr ? c.a.data() : a),
-                     const_cast<float*>(c.packed.data()),
+                     const_cast<float*>(w == nullptr ? c.packed.data() : w),
                      const_cast<float*>(c.bias.data()),
                      const_cast<float*>(c.residual.data()),
                      const_cast<float*>(c.gamma.data()),
@@ -141,11 +141,12 @@ INSTANTIATE_TEST_SUITE_P(Isas, GemmTemplate, ::testing::ValuesIn(template_isas()
 TEST_P(GemmTemplate, EveryScheduleAndHeightGivesTheChain) {
   const struct {
     int n, k;
-  } shapes[] = {{96, 64}, {100, 33}, {64, 600}, {1, 1}, {7, 530}, {160, 1600}};
+  } shapes[] = {{96, 64}, {100, 33}, {64, 600}, {1, 1}, {7, 530}, {80, 40}, {160, 1600}};
   for (const auto& shape : shapes) {
     const int64_t most = 40;
     const Case c(shape.n, shape.k, most, GetParam());
-    Guarded guarded(most * shape.k);
+    Guarded guarded(most * shape.k), guarded_weight(c.packed.size());
+    const float* w = guarded_weight.put(c.packed.data(), c.packed.size());
     Floats expected(most * shape.n);
     for (int64_t i = 0; i < most; ++i)
       for (int64_t j = 0; j < shape.n; ++j) expected[i * shape.n + j] = c.chain(i, j);
@@ -153,9 +154,9 @@ TEST_P(GemmTemplate, EveryScheduleAndHeightGivesTheChain) {
       const auto kernel = make_kernel(c, s);
       ASSERT_TRUE(kernel) << kernel.error().message;
       for (int64_t rows = 1; rows <= most; ++rows) {
-        // Whatever is read behind the last row faults.
+        // Whatever is read behind the last row and behind the last panel faults.
         Floats out((most + 1) * shape.n, kCanary);
-        run(*kernel, c, out.data(), 0, rows, 0, shape.n, guarded.put(c.a.data(), rows * shape.k));
+        run(*kernel, c, out.data(), 0, rows, 0, shape.n, guarded.put(c.a.data(), rows * shape.k), w);
         for (int64_t i = 0; i < out.size(); ++i) {
           const float want = i < rows * shape.n ? expected[i] : kCanary;
           ASSERT_EQ(std::memcmp(&out.data()[i], &want, 4), 0)

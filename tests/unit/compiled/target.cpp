@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -42,7 +43,9 @@ TargetUnderTest::TargetUnderTest(const std::string& name)
   target_ = find_target(name).value();
   if (auto device = open_device(name)) device_ = *std::move(device);
   generator_ = open_compiler(name).value().generator;
-  cache_ = KernelCache::open({.in_memory = true});
+  const char* folder = std::getenv("EDGE_INFER_TEST_KERNELS");
+  cache_ = folder != nullptr ? KernelCache::open({.dir = folder, .limit_bytes = int64_t{1} << 30})
+                             : KernelCache::open({.in_memory = true});
 }
 
 Result<CompiledGraph> TargetUnderTest::compile(const Graph& graph, const CompileOptions& options) const {

@@ -1,5 +1,5 @@
 // What compiles and runs graphs of one CPU target in these tests: kernels of many graphs in one batch, one
-// cache in memory for all.
+// cache for all, in memory or, to shorten repeated runs, in the folder $EDGE_INFER_TEST_KERNELS.
 #pragma once
 
 #include <memory>

@@ -40,6 +40,19 @@ bool only_copies(const CompiledGraph& compiled, const loop::LoopProgram& form, c
   return true;
 }
 
+// Whether the step, which names the node, only copies what another one computed.
+bool reads_result(const loop::LoopProgram& form, const loop::Step& step, const Node& node) {
+  if (step.nest < 0) return false;
+  const loop::LoopNest& nest = form.nests[static_cast<size_t>(step.nest)];
+  for (size_t b = 0; b < nest.buffers.size(); ++b) {
+    const ValueId value = form.buffers[static_cast<size_t>(step.buffers[b])].value;
+    if (nest.buffers[b].access == loop::Access::kIn &&
+        std::ranges::find(node.outputs, value) != node.outputs.end())
+      return true;
+  }
+  return false;
+}
+
 std::string edge_without_reason(const CompiledGraph& compiled, const loop::LoopProgram& form) {
   const Graph& graph = compiled.graph;
   std::set<std::pair<NodeId, NodeId>> reasons;
@@ -47,7 +60,7 @@ std::string edge_without_reason(const CompiledGraph& compiled, const loop::LoopP
     if (!edge.reason.empty()) reasons.emplace(edge.producer, edge.consumer);
   for (const loop::Step& step : form.steps)
     for (const NodeId reader : step.nodes) {
-      if (is_view(graph.node(reader))) continue;
+      if (is_view(graph.node(reader)) || reads_result(form, step, graph.node(reader))) continue;
       for (const ValueId v : graph.node(reader).inputs) {
         if (v == kNoValue) continue;
         // A view that is copied for its reader has the reason in the producer's stead.

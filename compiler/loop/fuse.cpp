@@ -411,12 +411,25 @@ class Scheduler {
           const auto readers = groups_of(u);
           const bool together =
               std::all_of(readers.begin(), readers.end(), [&](GroupId g) { return computes(group(g), p); });
-          const std::pair edge{g_.origin[static_cast<size_t>(p)], g_.origin[static_cast<size_t>(u)]};
+          const std::pair edge{producer_for(p, u), g_.origin[static_cast<size_t>(u)]};
           if (together || edge.first == edge.second) continue;
           found.emplace(edge, reason(p, u));
         }
     }
     for (const auto& [edge, reason] : found) result.unfused.push_back({edge.first, edge.second, reason});
+  }
+  // The caller's node that `u` reads by way of `p`. The copy that a prebuilt kernel reads belongs to that
+  // kernel's node: what it copies is the producer then.
+  NodeId producer_for(NodeId p, NodeId u) const {
+    const auto origin = [&](NodeId id) { return g_.origin[static_cast<size_t>(id)]; };
+    NodeId from = p;
+    if (g_.kind(u) == NodeKind::kPrebuilt)
+      while (origin(from) == origin(u)) {
+        const NodeId source = g_.source(node(from).inputs.front());
+        if (source == kNoNode) return origin(p);
+        from = source;
+      }
+    return origin(from);
   }
   std::string reason(NodeId p, NodeId u) const {
     for (const NodeId id : {p, u}) {

@@ -225,6 +225,22 @@ TEST(Lower, what_the_back_end_refuses_keeps_its_prebuilt_kernel) {
   EXPECT_EQ(check_graph(graph, *program, kSizes), "");
 }
 
+TEST(Lower, an_edge_into_a_prebuilt_kernel_has_its_reason_also_behind_a_copied_view) {
+  const Graph graph = graph_of(R"(graph @g(%x: f32[T, 8]) symbols(T in 1..64 hint 8) {
+  %a = aten.neg(%x) : f32[T, 8]
+  %t = aten.transpose(%a, dim0=0, dim1=1) : f32[8, T]
+  %c = aten.cumsum(%t, dim=0) : f32[8, T]
+  return %c
+})");
+  const auto program = lower(graph, {});
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_EQ(program->unfused.size(), 1U) << text_of(*program, graph);
+  EXPECT_EQ(program->unfused[0].producer, 0);
+  EXPECT_EQ(program->unfused[0].consumer, 2);
+  EXPECT_EQ(program->unfused[0].reason, "slot refused: aten.cumsum is a prebuilt kernel");
+  EXPECT_EQ(check_graph(graph, *program, kSizes), "");
+}
+
 TEST(Lower, a_fusion_that_would_close_a_cycle_is_refused_with_its_reason) {
   // a -> matmul -> c and a -> c: a and c may not share a nest.
   const Graph graph = graph_of(R"(graph @g(%x: f32[8, 8]) {

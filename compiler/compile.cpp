@@ -39,7 +39,11 @@ class Compilation {
       EDGE_INFER_RETURN_IF_ERROR(add_split_form());
     std::vector<ProgramForm> forms;
     for (size_t f = 0; f < out_.forms.size(); ++f)
-      forms.push_back({&out_.forms[f], out_.when[f], std::move(kernels_[f]), generator_.packed_format()});
+      forms.push_back({.loops = &out_.forms[f],
+                       .when = out_.when[f],
+                       .kernels = std::move(kernels_[f]),
+                       .splits_columns = f > 0,
+                       .packed_format = generator_.packed_format()});
     EDGE_INFER_ASSIGN(out_.program, build_program(out_.graph, target_, forms));
     return std::move(out_);
   }

@@ -1,5 +1,5 @@
-// CodeGenerator: a back end's compile-time half: loop nest to source text. Deterministic: equal nests (name aside) give
-// equal text.
+// CodeGenerator: a back end's compile-time half: loop nest to source text. Deterministic: equal nests (name
+// aside) give equal text.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace edge_infer {
 
-// One way to schedule a nest within its accumulation class: `tile=12x32;kb=0;rb=96`. Empty: the generator's own choice.
+// One way to schedule a nest within its accumulation class: `tile=12x32;kb=0;rb=96`. Empty: the generator's
+// own choice.
 using Schedule = std::string;
 
 struct GeneratedKernel {
   KernelSource source;
-  int64_t row_grain = 1;        // rows are split in multiples of this
+  int64_t row_grain = 1;  // rows are split in multiples of this
   int64_t column_grain = 1;
   bool splits_columns = false;  // LoopNest::split_columns() >= 0 and the schedule can
   double flops_per_row = 0;     // for the executor's estimate, at the hint sizes
@@ -32,8 +33,8 @@ class CodeGenerator {
   virtual std::string target() const = 0;         // "cpu.avx512"
   virtual std::string features() const = 0;       // KernelKey::features
   virtual std::string packed_format() const = 0;  // of Access::kPacked buffers, "nk.f32.p32"
-  // Whether generate() serves the nest; the error's message is the reason ("slot refused: ..."), short enough for a
-  // record of an un-fused edge. The scheduler asks before it commits a fusion.
+  // Whether generate() serves the nest; the error's message is the reason ("slot refused: ..."), short enough
+  // for a record of an un-fused edge. The scheduler asks before it commits a fusion.
   virtual Status accepts(const loop::LoopNest& nest) const = 0;
   virtual Result<GeneratedKernel> generate(const loop::LoopNest& nest, const Schedule& schedule) const = 0;
   // At most 8, the default first, all of one accumulation class; one for nests that have no choice.

@@ -230,8 +230,9 @@ class Builder {
     const std::vector<RowAccess> accesses = row_accesses(nest);
 
     // May it follow within the phase?
-    bool joins = phase.open && phase.rows == call.rows;
-    bool own_rows = true;  // of all that it writes: else nothing may follow it within the phase
+    const bool alone = form.splits_columns && k.generated.splits_columns;
+    bool joins = phase.open && phase.rows == call.rows && !alone;
+    bool own_rows = !alone;  // of all that it writes: else nothing may follow it within the phase
     for (size_t b = 0; b < accesses.size(); ++b) {
       const int32_t buffer = call.buffers[b];
       std::optional<SymInt> stride;

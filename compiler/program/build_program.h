@@ -22,7 +22,10 @@ struct ProgramForm {
     GeneratedKernel generated;
   };
   std::vector<Kernel> kernels;  // one a nest of loops
-  std::string packed_format;    // of packed constants, CodeGenerator::packed_format()
+  // Products whose kernels can be split along their columns get a phase of their own, where all workers share
+  // the columns; else they join the phase of what they read, where each worker keeps its rows.
+  bool splits_columns = false;
+  std::string packed_format;  // of packed constants, CodeGenerator::packed_format()
 };
 
 // A program whose phases are those of all forms, each form's under its condition; exactly one condition holds

@@ -68,9 +68,7 @@ std::string edge_without_reason(const CompiledGraph& compiled, const loop::LoopP
         const NodeId producer = producers.back();
         if (producer == kNoNode || joins_constants(graph, graph.node(producer)) ||
             std::ranges::find(step.nodes, producer) != step.nodes.end() ||
-            std::ranges::any_of(producers, [&](NodeId p) {
-              return reasons.contains({p, reader});
-            }))
+            std::ranges::any_of(producers, [&](NodeId p) { return reasons.contains({p, reader}); }))
           continue;
         return fmt::format("%{} -> %{}", graph.value(graph.node(producer).outputs.front()).name,
                            graph.value(graph.node(reader).outputs.front()).name);

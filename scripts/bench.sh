@@ -10,6 +10,7 @@ venv=.cache/venv-bench
 if [ ! -f $venv/ready ]; then
   python3 -m venv $venv
   $venv/bin/pip install -q numpy onnx onnxruntime safetensors tokenizers fastembed
+  $venv/bin/pip install -q openvino || echo "OpenVINO cannot be installed: compared with ONNX Runtime only" >&2
   touch $venv/ready
 fi
 peers() { $venv/bin/python tests/bench/peers_bench.py --model "$model" --lib build/release/lib/libedge_infer.so "$@"; }

@@ -32,7 +32,7 @@ tests release -LE retrieval
 if $all; then
   # Sanitizers where parsing, ownership and threads are; kernels are checked by their own fenced-memory tests.
   asan=(test_base test_symbolic test_runtime test_graph test_models_files test_tokenizers test_documents test_index
-    test_server test_pull test_loop test_cache test_kernel_compiler)
+    test_server test_pull test_loop test_cache)
   stage AddressSanitizer and UBSan
   scripts/build.sh asan --target "${asan[@]}"
   tests asan -R "$(named "${asan[@]}")"

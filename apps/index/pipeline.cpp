@@ -15,6 +15,7 @@
 #include "apps/index/run_report.h"
 #include "apps/index/tsan.h"
 #include "runtime/base/cpu.h"
+#include "runtime/base/log.h"
 
 namespace edge_infer {
 namespace {
@@ -70,7 +71,10 @@ class IndexRun {
     for (const RefusedPath& refused : walk_.refused) report_.refuse(refused);
     for (const std::string& root : walk_.missing) {
       EDGE_INFER_ASSIGN(const auto below, store_.paths_below(root));
-      if (below.empty()) report_.refuse({root, FileStatus::kFailed, "no such file or directory"});
+      if (below.empty())
+        report_.refuse({root, FileStatus::kFailed, "no such file or directory"});
+      else
+        log_warning("{} does not exist any more: {} files leave the index", root, below.size());
     }
     for (const FoundFile& found : walk_.files) {
       if (cancelled()) break;

@@ -66,7 +66,8 @@ RequestHead head_of(const http::request<http::string_body>& request, std::string
   head.method = std::string(request.method_string());
   head.path = std::move(path);
   head.http_1_0 = request.version() == 10;
-  head.host = field(request, http::field::host);
+  // More than one is as good as none (RFC 9112, 3.2).
+  if (request.count(http::field::host) == 1) head.host = field(request, http::field::host);
   head.origin = field(request, http::field::origin);
   head.content_type = field(request, http::field::content_type);
   head.authorization = field(request, http::field::authorization);

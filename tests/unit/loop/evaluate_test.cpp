@@ -124,7 +124,7 @@ TEST(LoopEvaluate, gather_checks_its_indices) {
   ASSERT_TRUE(run(kEmbedding, {3}, t));
   const Numbers table = t[1].to_doubles(), bias = t[2].to_doubles();
   Numbers expected;
-  for (const size_t id : {9, 0, 4})
+  for (const size_t id : {9U, 0U, 4U})
     for (size_t n = 0; n < 4; ++n) expected.push_back(table[4 * id + n] + bias[n]);
   for (size_t m = 0; m < 3; ++m) normalize(&expected[4 * m], 4, 1e-12);
   expect_near(t[3], expected, 1e-5);

@@ -190,6 +190,10 @@ TEST_F(Routes, every_refusal_is_a_nested_error_with_its_status) {
       {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n", good), 415, "",
        "unsupported_media_type"},
       {plain("POST /embed HTTP/1.1\r\nContent-Type: application/json\r\n", good), 400, "", "missing_host"},
+      {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nContent-Type: "
+             "application/json\r\n",
+             good),
+       400, "", "missing_host"},
       {plain("POST /embed HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\n", good), 403,
        "", "host_not_allowed"},
       {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: "

@@ -39,7 +39,8 @@ class Compilation {
       EDGE_INFER_RETURN_IF_ERROR(add_split_form());
     std::vector<ProgramForm> forms;
     for (size_t f = 0; f < out_.forms.size(); ++f)
-      forms.push_back({&out_.forms[f], out_.when[f], std::move(kernels_[f]), generator_.packed_format()});
+      forms.push_back({&out_.forms[f], out_.when[f], std::move(kernels_[f]),
+                       generator_.packed_format(DType::kF32), generator_.packed_format(DType::kBF16)});
     EDGE_INFER_ASSIGN(out_.program, build_program(out_.graph, target_, forms));
     return std::move(out_);
   }
@@ -47,7 +48,7 @@ class Compilation {
  private:
   PipelineOptions pipeline() const {
     PipelineOptions options = options_.passes;
-    if (!options.passes) options.passes = compile_pipeline();
+    if (!options.passes) options.passes = compile_pipeline(options_.precision);
     return options;
   }
 
@@ -55,6 +56,7 @@ class Compilation {
     loop::LowerOptions options;
     options.attention_block_rows = target_.attention_block_rows;
     options.fuse = options_.fuse;
+    options.bf16_class = generator_.accumulation_class(DType::kBF16);
     options.accepts = [this, split_rows](const LoopNest& nest) -> Status {
       if (split_rows && keeps_rows_whole(nest))
         return fail(ErrorCode::kUnsupported, "slot refused: few rows a worker");
@@ -94,7 +96,7 @@ class Compilation {
       EDGE_INFER_ASSIGN(GeneratedKernel generated, generator_.generate(nest, schedule));
       KernelKey key;
       key.target = generator_.target();
-      key.features = generator_.features();
+      key.features = generated.source.features;
       key.compiler = compiler_.identity();
       key.generator = generator_.version();
       key.options = compiler_.options();

@@ -1,5 +1,6 @@
 // edge-infer explain: what serves a model's calls: device, entries, guards, kernels, memory.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -17,6 +18,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
+std::string kind_of(const Entry& entry) {
+  if (std::ranges::any_of(entry.program->program().kernels,
+                          [](const KernelRef& k) { return k.name.starts_with("kernel:"); }))
+    return "compiled: fused kernels for this processor";
+  std::string kind = "fallback: one prebuilt kernel a graph op";
+  for (size_t i = 0; i < entry.guards.size(); ++i)
+    if (entry.guards.print_one(i) == "precision == bf16") kind += ", in fp32, which is at least as accurate";
+  return kind;
+}
+
 ordered_json describe_entry(const Entry& entry) {
   const Program& program = entry.program->program();
   ordered_json guards = ordered_json::array();
@@ -31,7 +42,7 @@ ordered_json describe_entry(const Entry& entry) {
   for (const SymInt& bytes : program.slots) slots.push_back(bytes.str());
   return {{"program", program.name},
           {"class", program.accumulation_class},
-          {"kind", "fallback: one prebuilt kernel a graph op"},
+          {"kind", kind_of(entry)},
           {"guards", guards},
           {"phases", program.phases.size()},
           {"kernels", kernels},

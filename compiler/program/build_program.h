@@ -22,7 +22,8 @@ struct ProgramForm {
     GeneratedKernel generated;
   };
   std::vector<Kernel> kernels;  // one a nest of loops
-  std::string packed_format;    // of packed constants, CodeGenerator::packed_format()
+  // Of packed constants of f32 and of bf16, CodeGenerator::packed_format().
+  std::string packed_format, packed_bf16_format{};
 };
 
 // A program whose phases are those of all forms, each form's under its condition; exactly one condition holds

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include "backends/cpu/templates/gemm_bf16_schedule.h"
+
 namespace edge_infer {
 namespace {
 
@@ -20,7 +22,15 @@ std::vector<std::pair<int, int>> tiles(const GemmProblem& problem) {
   return {{3, 16}};
 }
 
+bool is_bf16(const GemmProblem& problem) {
+  return problem.accumulation != GemmClass::kF32;
+}
+
 bool has_tile(const GemmProblem& problem, int rows, int columns) {
+  if (is_bf16(problem)) {
+    const GemmSchedule first = bf16::schedules(problem).front();
+    return rows == first.tile_rows && columns == first.tile_columns;
+  }
   const auto list = tiles(problem);
   return std::ranges::find(list, std::pair(rows, columns)) != list.end();
 }
@@ -41,11 +51,15 @@ std::string GemmSchedule::text() const {
 }
 
 int64_t GemmSchedule::scratch_bytes(const GemmProblem& problem) const {
+  if (is_bf16(problem)) return bf16::scratch_bytes(*this, problem);
   const int64_t parts = k_block == 0 ? 1 : (row_block + tile_rows - 1) / tile_rows;
   return parts * sums_floats(problem) * static_cast<int64_t>(sizeof(float));
 }
 
 std::string GemmSchedule::defines(const GemmProblem& problem) const {
+  if (is_bf16(problem))
+    return bf16::defines(*this, problem) +
+           fmt::format("#define GEMM_SCRATCH_BYTES {}\n", scratch_bytes(problem));
   return fmt::format(
       "#define GEMM_TILE_M {}\n#define GEMM_TILE_N {}\n#define GEMM_K_BLOCK {}\n#define GEMM_ROW_BLOCK {}\n"
       "#define GEMM_SCRATCH_BYTES {}\n",
@@ -53,6 +67,7 @@ std::string GemmSchedule::defines(const GemmProblem& problem) const {
 }
 
 std::vector<GemmSchedule> gemm_schedules(const GemmProblem& problem) {
+  if (is_bf16(problem)) return bf16::schedules(problem);
   std::vector<GemmSchedule> list;
   const auto shapes = tiles(problem);
   for (const auto& [rows, columns] : shapes) {

@@ -8,7 +8,9 @@ namespace edge_infer {
 Result<TargetCompiler> open_compiler(std::string_view target) {
   if (!target.starts_with("cpu."))
     return fail(ErrorCode::kUnsupported, "no back end generates code for \"{}\"", target);
-  EDGE_INFER_ASSIGN(CpuCodeGenerator generator, CpuCodeGenerator::for_target(target, cpu_features()));
+  CpuFeatures cpu = cpu_features();
+  cpu.amx_bf16 = cpu.amx_bf16 && request_amx();
+  EDGE_INFER_ASSIGN(CpuCodeGenerator generator, CpuCodeGenerator::for_target(target, cpu));
   return TargetCompiler{std::make_shared<const CpuCodeGenerator>(std::move(generator)),
                         std::make_shared<CcCompiler>()};
 }

@@ -43,7 +43,8 @@ class Compilation {
                        .when = out_.when[f],
                        .kernels = std::move(kernels_[f]),
                        .splits_columns = f > 0,
-                       .packed_format = generator_.packed_format()});
+                       .packed_format = generator_.packed_format(DType::kF32),
+                       .packed_bf16_format = generator_.packed_format(DType::kBF16)});
     EDGE_INFER_ASSIGN(out_.program, build_program(out_.graph, target_, forms));
     return std::move(out_);
   }
@@ -51,7 +52,7 @@ class Compilation {
  private:
   PipelineOptions pipeline() const {
     PipelineOptions options = options_.passes;
-    if (!options.passes) options.passes = compile_pipeline();
+    if (!options.passes) options.passes = compile_pipeline(options_.precision);
     return options;
   }
 
@@ -59,6 +60,7 @@ class Compilation {
     loop::LowerOptions options;
     options.attention_block_rows = target_.attention_block_rows;
     options.fuse = options_.fuse;
+    options.bf16_class = generator_.accumulation_class(DType::kBF16);
     options.accepts = [this, split_rows](const LoopNest& nest) -> Status {
       if (split_rows && keeps_rows_whole(nest))
         return fail(ErrorCode::kUnsupported, "slot refused: few rows a worker");
@@ -121,7 +123,7 @@ Result<KernelPlan> plan_kernel(const LoopNest& nest, const Schedule& schedule, c
   KernelPlan plan;
   EDGE_INFER_ASSIGN(plan.generated, generator.generate(nest, schedule));
   plan.key.target = generator.target();
-  plan.key.features = generator.features();
+  plan.key.features = plan.generated.source.features;
   plan.key.compiler = compiler.identity();
   plan.key.generator = generator.version();
   plan.key.options = compiler.options();

@@ -48,6 +48,9 @@ EntryKey GraphEntryBuilder::entry_key(const CallSettings& settings) {
   key.features = compilation_.generator->features();
   key.settings = fmt::format("precision={};deterministic={}", precision_name(settings.precision),
                              settings.deterministic ? 1 : 0);
+  // Whether this process may use the matrix unit shows in the class alone.
+  if (settings.precision == CallSettings::Precision::kBF16)
+    key.settings += ";class=" + compilation_.generator->accumulation_class(DType::kBF16);
   key.options = fmt::format("program={}", kProgramVersion);
   key.generator = compilation_.generator->version();
   key.compiler = compilation_.compiler->identity();
@@ -92,9 +95,8 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::cached(const EntryKey& k
 
 Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const TensorView> inputs,
                                                               const CallSettings& settings) {
-  if (settings.precision != CallSettings::Precision::kF32)
-    return fail(ErrorCode::kUnsupported,
-                "precision bf16 is not available: prebuilt kernels compute in fp32 only");
+  if (settings.precision == CallSettings::Precision::kF16)
+    return fail(ErrorCode::kUnsupported, "precision fp16 is not available; there are fp32 and bf16");
   // max-autotune makes the stored entry anew, from measurements that may be stored.
   if (compilation_.compiles() && compilation_.cache != nullptr && !compilation_.max_autotune) {
     const EntryKey key = entry_key(settings);
@@ -108,6 +110,7 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const Te
   if (const auto failed = entry->guards.first_failure(inputs, settings))
     return fail(ErrorCode::kInvalidArgument, "graph @{} cannot serve this call: {}", graph_.name(),
                 entry->guards.describe_failure(*failed, inputs, settings));
+  // Prebuilt kernels serve bf16, too: they compute in fp32, which is at least as accurate.
   EDGE_INFER_ASSIGN(Program program, lower_fallback(graph_, device_->target()));
   EDGE_INFER_ASSIGN(entry->program, BoundProgram::bind(std::move(program), *device_, *constants_));
   entry->improvable = compilation_.compiles();
@@ -121,6 +124,7 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::improve(const Entry& ent
     EDGE_INFER_RETURN_IF_ERROR(compilation_.compiler->available());
     CompileOptions options;
     options.passes.is_cancelled = is_cancelled;
+    if (settings.precision == CallSettings::Precision::kBF16) options.precision = DType::kBF16;
     if (compilation_.max_autotune)
       options.schedule = [&](const loop::LoopNest& nest) {
         return tuned_schedule(nest, *device_, compilation_, is_cancelled);

@@ -24,10 +24,11 @@ std::vector<int64_t> symbol_values(const loop::LoopNest& nest) {
 }
 
 Result<size_t> packed_weight_bytes(const loop::LoopNest& nest, const Device& device,
-                                   const std::string& format) {
+                                   const CodeGenerator& generator) {
   for (const loop::Buffer& b : nest.buffers) {
     if (b.access != loop::Access::kPacked) continue;
-    return device.packed_bytes(format, b.sizes[0].constant().value_or(0), b.sizes[1].constant().value_or(0));
+    return device.packed_bytes(generator.packed_format(b.dtype), b.sizes[0].constant().value_or(0),
+                               b.sizes[1].constant().value_or(0));
   }
   return size_t{0};
 }
@@ -49,7 +50,7 @@ Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<con
     EDGE_INFER_ASSIGN(const LoadedKernel kernel, device.load_kernel(plan.name));
     kernels.push_back(kernel);
   }
-  EDGE_INFER_ASSIGN(const size_t packed, packed_weight_bytes(nest, device, c.generator->packed_format()));
+  EDGE_INFER_ASSIGN(const size_t packed, packed_weight_bytes(nest, device, *c.generator));
   MeasureOptions options;
   options.is_cancelled = is_cancelled;
   const std::vector<int64_t> symbols = symbol_values(nest);

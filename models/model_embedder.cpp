@@ -24,9 +24,12 @@ constexpr int64_t kPackTokens = 512;
 // Texts below which tokenizing is not worth a team.
 constexpr size_t kParallelTexts = 32;
 
-Result<CallSettings> settings_of(const std::string& precision) {
+// "auto" is what is fastest here among the precisions whose vectors keep their quality (docs/precision.md).
+Result<CallSettings> settings_of(const std::string& precision, const EntryCompilation& compilation) {
   CallSettings settings;
-  if (precision == "bf16")
+  const bool fastest_is_bf16 =
+      compilation.compiles() && compilation.generator->fastest_precision() == DType::kBF16;
+  if (precision == "bf16" || (precision == "auto" && fastest_is_bf16))
     settings.precision = CallSettings::Precision::kBF16;
   else if (precision != "fp32" && precision != "auto")
     return fail(ErrorCode::kInvalidArgument, "unknown precision \"{}\", expected fp32, bf16 or auto",
@@ -51,7 +54,6 @@ Result<std::unique_ptr<Embedder>> Embedder::open(const std::string& model, const
 
 Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem::path& dir,
                                                            const EmbedderOptions& options) {
-  EDGE_INFER_ASSIGN(const CallSettings settings, settings_of(options.precision));
   EDGE_INFER_ASSIGN(std::shared_ptr<const Device> device, open_device(options.device));
   EDGE_INFER_ASSIGN(ModelDirectory directory, ModelDirectory::open(dir));
   EDGE_INFER_ASSIGN(WeightStore weights, WeightStore::open(directory.transformer_dir()));
@@ -62,9 +64,10 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   }
   std::unique_ptr<ModelEmbedder> e(
       new ModelEmbedder(std::move(directory), std::move(weights), std::move(dense)));
-  e->settings_ = settings;
   e->device_ = std::move(device);
   e->cache_dir_ = options.cache_dir.empty() ? default_cache_dir() : options.cache_dir;
+  EntryCompilation compilation = e->open_compilation(options);
+  EDGE_INFER_ASSIGN(e->settings_, settings_of(options.precision, compilation));
   e->threads_ = options.threads > 0 ? std::min(options.threads, worker_budget()) : worker_budget();
   EDGE_INFER_ASSIGN(SentenceGraph sentence, build_sentence_graph(e->directory_, e->weights_, e->dense_));
   e->dimensions_ = sentence.dimensions;
@@ -88,10 +91,10 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
                 e->max_length_, e->tokenizer_->special_tokens());
   e->constants_ = std::make_shared<ModelConstants>(e->weights_, e->dense_, e->cache_dir_);
   e->module_ = std::make_unique<Module>(std::make_unique<GraphEntryBuilder>(
-      std::move(sentence.graph), e->device_, e->constants_, e->open_compilation(options)));
+      std::move(sentence.graph), e->device_, e->constants_, std::move(compilation)));
   // Build the entry now, so that what is wrong with the model is said by open().
   const SmallestCall call;
-  EDGE_INFER_RETURN_IF_ERROR(e->module_->open(call.inputs, settings));
+  EDGE_INFER_RETURN_IF_ERROR(e->module_->open(call.inputs, e->settings_));
   return e;
 }
 

@@ -29,6 +29,17 @@ ordered_json lines(const std::string& text) {
   return out;
 }
 
+std::string kind_of(const Entry& entry) {
+  if (std::ranges::any_of(entry.program->program().kernels,
+                          [](const KernelRef& k) { return k.name.starts_with("kernel:"); }))
+    return "compiled: fused kernels for this machine";
+  std::string kind = "fallback: one prebuilt kernel a graph op";
+  for (size_t i = 0; i < entry.guards.size(); ++i)
+    if (entry.guards.print_one(i) == "precision == bf16") kind += ", in fp32, which is at least as accurate";
+  if (entry.improvable) kind += ", until compilation ends";
+  return kind;
+}
+
 ordered_json describe_entry(const Entry& entry) {
   const Program& program = entry.program->program();
   ordered_json guards = ordered_json::array();
@@ -41,13 +52,9 @@ ordered_json describe_entry(const Entry& entry) {
   for (const auto& [name, count] : calls) kernels.push_back({{"kernel", name}, {"calls", count}});
   ordered_json slots = ordered_json::array();
   for (const SymInt& bytes : program.slots) slots.push_back(bytes.str());
-  const bool is_compiled =
-      std::ranges::any_of(program.kernels, [](const KernelRef& k) { return k.name.starts_with("kernel:"); });
   return {{"program", program.name},
           {"class", program.accumulation_class},
-          {"kind", is_compiled        ? "compiled: fused kernels for this machine"
-                   : entry.improvable ? "fallback: one prebuilt kernel a graph op, until compilation ends"
-                                      : "fallback: one prebuilt kernel a graph op"},
+          {"kind", kind_of(entry)},
           {"guards", guards},
           {"phases", program.phases.size()},
           {"kernels", kernels},

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <limits>
 
+#include "backends/cpu/pack_bf16.h"
+
 namespace edge_infer {
 namespace {
 
@@ -59,8 +61,9 @@ Result<std::vector<LoadedKernel>> CpuDevice::load_code(std::span<const NamedBlob
 }
 
 Result<size_t> CpuDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {
+  if (const auto layout = Bf16Layout::find(format)) return bf16_packed_bytes(*layout, n, k);
   if (format != target_.packed_linear_format)
-    return fail(ErrorCode::kUnsupported, "{} packs \"{}\", not \"{}\"", target_.name,
+    return fail(ErrorCode::kUnsupported, "{} packs \"{}\" and bf16, not \"{}\"", target_.name,
                 target_.packed_linear_format, format);
   if (n < 0 || k < 0) return fail(ErrorCode::kInvalidArgument, "a weight of {} x {} elements", n, k);
   const int64_t width = panel_width(isa_);
@@ -84,6 +87,10 @@ Status CpuDevice::pack(std::string_view format, std::span<const Rows> sources, i
     return fail(ErrorCode::kInvalidArgument, "{} bytes to pack {} x {} into, expected {}", out.size(), n, k,
                 bytes);
   if (bytes == 0) return {};
+  if (const auto layout = Bf16Layout::find(format)) {
+    pack_bf16(*layout, sources, k, out);
+    return {};
+  }
   const int64_t width = panel_width(isa_);
   if (n % width != 0) {
     const size_t panel_bytes = static_cast<size_t>(width * k) * sizeof(float);

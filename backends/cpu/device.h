@@ -10,7 +10,8 @@
 namespace edge_infer {
 
 // The one packed format of each set's aten.linear is "nk.f32.p<width>": [ceil(n / width)][k][width] floats,
-// columns beyond n zero, 64-byte aligned as a whole. All methods may be called from any thread.
+// columns beyond n zero, 64-byte aligned as a whole. Compiled kernels have the formats of pack_bf16.h, too.
+// All methods may be called from any thread.
 class CpuDevice final : public Device {
  public:
   // The set that this process selected ($EDGE_INFER_ISA obeyed), or a given one. The processor must have it

@@ -30,9 +30,15 @@ class CodeGenerator {
   virtual ~CodeGenerator() = default;
   // KernelKey::generator: changes whenever the text for some nest does.
   virtual std::string version() const = 0;
-  virtual std::string target() const = 0;         // "cpu.avx512"
-  virtual std::string features() const = 0;       // KernelKey::features
-  virtual std::string packed_format() const = 0;  // of Access::kPacked buffers, "nk.f32.p32"
+  virtual std::string target() const = 0;    // "cpu.avx512"
+  virtual std::string features() const = 0;  // KernelKey::features
+  // Of Access::kPacked buffers of an element type: "nk.f32.p32"; empty where products of it are not
+  // generated.
+  virtual std::string packed_format(DType dtype) const = 0;
+  // How products of operands of that type are summed: "f32.k1", "bf16.amx32"; empty as above.
+  virtual std::string accumulation_class(DType dtype) const = 0;
+  // The type of a linear's operands that is fastest on the target, among those that keep a model's quality.
+  virtual DType fastest_precision() const = 0;
   // Whether generate() serves the nest; the error's message is the reason ("slot refused: ..."), short enough
   // for a record of an un-fused edge. The scheduler asks before it commits a fusion.
   virtual Status accepts(const loop::LoopNest& nest) const = 0;

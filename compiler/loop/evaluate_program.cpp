@@ -80,7 +80,18 @@ class ProgramRun {
       EDGE_INFER_ASSIGN(const HostTensor* source, constant(id));
       sources.push_back(source);
     }
-    return copy(sources, tensor);
+    if (!buffer.packed || sources.front()->dtype == tensor.dtype) return copy(sources, tensor);
+    // Packed in a narrower type than it is given in.
+    std::vector<double> numbers;
+    for (const HostTensor* source : sources) {
+      const std::vector<double> part = source->to_doubles();
+      numbers.insert(numbers.end(), part.begin(), part.end());
+    }
+    if (static_cast<int64_t>(numbers.size()) != tensor.elements())
+      return fail(ErrorCode::kInvalidArgument, "the sources have {} elements, expected {}", numbers.size(),
+                  tensor.elements());
+    tensor.store(numbers);
+    return {};
   }
 
   // The sources one after another: along the first dimension.

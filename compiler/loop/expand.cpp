@@ -7,6 +7,7 @@
 #include "compiler/graph/graph_builder.h"
 #include "compiler/graph/op_table.h"
 #include "compiler/graph/ops.h"
+#include "compiler/loop/find_bf16_gemms.h"
 #include "compiler/loop/pointwise.h"
 
 namespace edge_infer::loop {
@@ -51,8 +52,10 @@ Attribute renamed(const Attribute& attribute, const Renames& names) {
 
 class Expander {
  public:
-  Expander(const Graph& from, const std::set<NodeId>& whole)
-      : from_(from), whole_(whole), out_{Graph(from.name()), {}, {}, {}, {}, {}}, b_(out_.graph) {}
+  Expander(const Graph& from, const std::set<NodeId>& whole, bool bf16_gemm)
+      : from_(from), whole_(whole), out_{Graph(from.name()), {}, {}, {}, {}, {}}, b_(out_.graph) {
+    if (bf16_gemm) bf16_ = find_bf16_gemms(from, whole);
+  }
 
   Result<Expansion> run() {
     rename_symbols();
@@ -140,7 +143,7 @@ class Expander {
   void tag(NodeId origin) {
     while (out_.origin.size() < out_.graph.nodes().size()) {
       const Node& node = out_.graph.nodes()[out_.origin.size()];
-      out_.kinds.push_back(whole_.count(origin) > 0 ? NodeKind::kPrebuilt : kind_of(node));
+      out_.kinds.push_back(kind_of(node, origin));
       out_.origin.push_back(origin);
     }
   }
@@ -152,8 +155,11 @@ class Expander {
            out_.kind(producer) == NodeKind::kConstant;
   }
 
-  NodeKind kind_of(const Node& node) const {
+  NodeKind kind_of(const Node& node, NodeId origin) const {
     const std::string& name = node.op->name;
+    if (whole_.count(origin) > 0) return NodeKind::kPrebuilt;
+    if (bf16_.rounded_weights.count(origin) > 0) return NodeKind::kConstant;
+    if (bf16_.gemms.count(origin) > 0) return NodeKind::kGemm;
     if (is_view(node)) return NodeKind::kView;
     if (is_pointwise(node)) return NodeKind::kPure;
     if (name == "aten.cat") {
@@ -171,7 +177,6 @@ class Expander {
     if (name == "edge.varlen_attention" && type(node.inputs[0]).dtype == DType::kF32)
       return NodeKind::kAttention;
     if (name == "aten.linear") {
-      // bf16 and f16 weights will come here once the packed formats hold them; f32 alone until then.
       const TensorType& w = type(node.inputs[1]);
       const bool served = is_constant(node.inputs[1]) && w.dtype == DType::kF32 &&
                           type(node.inputs[0]).dtype == DType::kF32 &&
@@ -187,7 +192,10 @@ class Expander {
     std::vector<ValueId> inputs;
     for (const ValueId v : node.inputs) inputs.push_back(mapped(v));
     std::vector<ValueId> results;
-    if (whole_.count(id) == 0) {
+    if (node.op->name == "aten._to_copy" && !inputs.empty() &&
+        bf16_.wide_sums.count(from_.value(node.inputs[0]).producer) > 0) {
+      results = {inputs[0]};
+    } else if (whole_.count(id) == 0) {
       EDGE_INFER_ASSIGN(results, parts(node, inputs));
       if (b_.error() != nullptr) return std::unexpected(*b_.error());
     }
@@ -205,9 +213,10 @@ class Expander {
     for (auto& [name, value] : attributes) value = renamed(value, renames_);
     std::vector<TensorType> types;
     for (const ValueId v : node.outputs) types.push_back(type_of(v));
+    if (bf16_.wide_sums.count(id) > 0) types[0].dtype = DType::kF32;
     Node probe{node.op, inputs, attributes, {}};
     const bool attention = node.op->name == "edge.varlen_attention" && whole_.count(id) == 0;
-    const NodeKind kind = whole_.count(id) > 0 ? NodeKind::kPrebuilt : kind_of(probe);
+    const NodeKind kind = kind_of(probe, id);
     if (kind == NodeKind::kPrebuilt || kind == NodeKind::kAttention) {
       for (size_t i = 0; i < inputs.size(); ++i) {
         ValueId& v = inputs[i];
@@ -380,6 +389,7 @@ class Expander {
 
   const Graph& from_;
   const std::set<NodeId>& whole_;
+  Bf16Gemms bf16_;
   Expansion out_;
   GraphBuilder b_;
   Renames renames_;
@@ -437,8 +447,8 @@ std::optional<RowView> row_view(const Graph& graph, ValueId v) {
   return RowView{v, *next - *offset, *offset};
 }
 
-Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole) {
-  return Expander(graph, whole).run();
+Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole, bool bf16_gemm) {
+  return Expander(graph, whole, bf16_gemm).run();
 }
 
 }  // namespace edge_infer::loop

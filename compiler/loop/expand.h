@@ -13,7 +13,7 @@ namespace edge_infer::loop {
 
 enum class NodeKind {
   kView,
-  kConstant,  // constants joined along dimension 0: one constant with several sources
+  kConstant,  // constants joined along dimension 0, or rounded to the type they are packed in: one constant
   kPure,      // any element by itself, at any index: pointwise, gathers, cat, fills
   kReduce,    // over dimensions; loop.moments too
   kPool,      // over the rows of a segment
@@ -41,8 +41,9 @@ struct Expansion {
   std::vector<size_t> reduced(const Node& node) const;
 };
 
-// `whole`: nodes of the caller's graph that keep their prebuilt kernels.
-Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole);
+// `whole`: nodes of the caller's graph that keep their prebuilt kernels. `bf16_gemm`: linears of bf16
+// operands are kGemm, too; where all that reads one widens it to f32, its sum is not rounded in between.
+Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole, bool bf16_gemm);
 
 // How attention reads rows: element (t, c) of the value is base[t * row + offset + c]. nullopt where it is
 // not so.

@@ -213,6 +213,13 @@ class Scheduler {
                        [&](NodeId id) { return g_.kind(id) == NodeKind::kGemm; });
   }
 
+  bool is_narrowing(NodeId id) const {
+    const Node& n = node(id);
+    if (n.op->name != "aten._to_copy") return false;
+    const DType from = g_.graph.value(n.inputs[0]).type.dtype, to = g_.graph.value(n.outputs[0]).type.dtype;
+    return is_floating(from) && is_floating(to) && dtype_size(to) < dtype_size(from);
+  }
+
   std::vector<Candidate> candidates() const {
     std::vector<Candidate> result;
     for (NodeId p = 0; p < static_cast<NodeId>(home_.size()); ++p) {
@@ -222,8 +229,9 @@ class Scheduler {
         for (const NodeId u : g_.users_of(v)) {
           const GroupId to = home_[static_cast<size_t>(u)];
           if (to < 0 || to == from || !is_fusible(to)) continue;
-          // An epilogue is computed once an element, a prologue once a tile.
-          const int into = has_gemm(from) ? 2 : has_gemm(to) ? 1 : 0;
+          // An epilogue is computed once an element, a prologue once a tile. What is rounded to a narrower
+          // type is best stored in that.
+          const int into = is_narrowing(u) ? 3 : has_gemm(from) ? 2 : has_gemm(to) ? 1 : 0;
           result.push_back({into, bytes(v), u - p, p, u, false});
         }
     }
@@ -305,7 +313,8 @@ class Scheduler {
   void copy_cheap_values(int most_operations, int most_loads) {
     for (NodeId id = 0; id < static_cast<NodeId>(home_.size()); ++id) {
       const GroupId home = home_[static_cast<size_t>(id)];
-      if (home < 0 || g_.kind(id) != NodeKind::kPure || node(id).outputs.size() != 1) continue;
+      if (home < 0 || g_.kind(id) != NodeKind::kPure || node(id).outputs.size() != 1 || is_narrowing(id))
+        continue;
       const ValueId v = node(id).outputs[0];
       const auto& stored = group(home).stored;
       if (outputs_.count(v) > 0 || std::find(stored.begin(), stored.end(), v) == stored.end()) continue;

@@ -21,6 +21,9 @@ class ProgramWriter {
   Result<LoopProgram> run(Schedule schedule) {
     program_.name = graph_.name();
     program_.accumulation_class = "f32.k1";
+    for (const Group& group : schedule.groups)
+      if (group.emitted && group.emitted->nest.accumulation_class == options_.bf16_class)
+        program_.accumulation_class = options_.bf16_class;
     program_.symbols = graph_.symbols();
     buffer_of_.assign(static_cast<size_t>(g_.graph.value_count()), -1);
     for (const GraphInput& i : g_.graph.inputs()) add_buffer(i.value, Role::kInput);
@@ -78,7 +81,10 @@ class ProgramWriter {
     const NodeId producer = g_.graph.value(v).producer;
     if (producer == kNoNode || g_.kind(producer) != NodeKind::kConstant) return {};
     std::vector<ValueId> sources;
-    for (const ValueId part : g_.graph.node(producer).inputs) sources.push_back(original(part));
+    for (const ValueId part : g_.graph.node(producer).inputs) {
+      const std::vector<ValueId> behind = constant_sources(part);
+      sources.insert(sources.end(), behind.begin(), behind.end());
+    }
     return sources;
   }
 
@@ -210,7 +216,7 @@ Result<LoopProgram> lower(const Graph& graph, const LowerOptions& options) {
                   graph.value(i.value).name);
   std::set<NodeId> whole;
   for (;;) {
-    EDGE_INFER_ASSIGN(const Expansion expansion, expand(graph, whole));
+    EDGE_INFER_ASSIGN(const Expansion expansion, expand(graph, whole, !options.bf16_class.empty()));
     Schedule groups;
     groups.refused = refused_attention(expansion, options);
     if (groups.refused.empty()) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "compiler/graph/graph.h"
 #include "compiler/loop/loop_program.h"
@@ -16,6 +17,9 @@ struct LowerOptions {
   // everything is accepted.
   std::function<Status(const LoopNest&)> accepts{};
   int64_t attention_block_rows = 32;
+  // Class of products of bf16 operands (CodeGenerator::accumulation_class); empty: they keep prebuilt
+  // kernels.
+  std::string bf16_class{};
   bool fuse = true;          // false: every op in a nest of its own
   int max_ops = 64;          // scalar operations of a fused nest
   int max_buffers = 8;       // of a fused nest, besides the operands of a gemm

@@ -190,6 +190,7 @@ void NestEmitter::emit_gemm(Batch& batch) {
   if (operations > options_.max_prologue_ops)
     return refuse(fmt::format("slot refused: prologue of {} operations", operations));
   gemm.weight = argument(n.inputs[1], Access::kPacked);
+  if (type(n.inputs[1]).dtype == DType::kBF16) nest_.accumulation_class = options_.bf16_class;
   operands_ = static_cast<int>(arguments_.size());
   gemm.value = gemm_value_ = new_value(DType::kF32, 1);
   Scope loop;

@@ -447,8 +447,12 @@ class ScopeCheck {
                      type_text(nest_.buffers[weight].dtype, sizes));
     EDGE_INFER_RETURN_IF_ERROR(expression(gemm.a));
     if (mentions(gemm.a, n.name)) return invalid("a depends on {}", n.name);
-    if (nest_.expr(gemm.a).dtype != DType::kF32)
-      return invalid("a is {}, expected f32", dtype_name(nest_.expr(gemm.a).dtype));
+    const DType dtype = nest_.buffers[weight].dtype;
+    if (dtype != DType::kF32 && dtype != DType::kBF16)
+      return invalid("the weight b{} is {}, expected f32 or bf16", gemm.weight, dtype_name(dtype));
+    if (nest_.expr(gemm.a).dtype != dtype)
+      return invalid("a is {}, expected {} as the weight", dtype_name(nest_.expr(gemm.a).dtype),
+                     dtype_name(dtype));
     scope_.pop_back();
     const size_t values = values_.size();
     EDGE_INFER_RETURN_IF_ERROR(define(gemm.value, DType::kF32));

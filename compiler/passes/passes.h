@@ -47,6 +47,10 @@ Result<bool> decompose(Graph& graph, const PassContext& context);
 // or none. Not in the default pipeline: only a compiler that joins constants when it packs them gains.
 Result<bool> merge_parallel_linears(Graph& graph, const PassContext& context);
 
+// Rounds operand and weight of each f32 linear with a constant weight to bf16; sums, bias and all else stay
+// in f32. Needs linears merged: joined constants are rounded as one. Run for the precision bf16 alone.
+Result<bool> assign_precision(Graph& graph, const PassContext& context);
+
 // What a graph has gone through: captured -> canonical -> primitive.
 enum class GraphStage { kCaptured, kCanonical, kPrimitive };
 
@@ -60,8 +64,8 @@ struct PassInfo {
 // All passes in order.
 std::span<const PassInfo> graph_passes();
 // The names of the passes that come before lowering to loops: the default pipeline and what only a compiler
-// gains from.
-std::vector<std::string> compile_pipeline();
+// gains from. `precision`: f32, or bf16 for linears in that.
+std::vector<std::string> compile_pipeline(DType precision = DType::kF32);
 
 struct PipelineOptions {
   PassContext context;

@@ -21,6 +21,8 @@ constexpr std::array kPasses = {
              "after all that strand nodes"},
     PassInfo{"merge_parallel_linears", merge_parallel_linears, kCanonical, kCanonical, false,
              "equal operands are one value by now, and dead readers gone"},
+    PassInfo{"assign_precision", assign_precision, kCanonical, kCanonical, false,
+             "merged linears round their operand and their weight once"},
     PassInfo{"decompose", decompose, kCanonical, kPrimitive, false, "last, so that all above see whole ops"},
 };
 
@@ -56,11 +58,13 @@ std::span<const PassInfo> graph_passes() {
   return kPasses;
 }
 
-std::vector<std::string> compile_pipeline() {
+std::vector<std::string> compile_pipeline(DType precision) {
   std::vector<std::string> names;
-  for (const PassInfo& pass : kPasses)
+  for (const PassInfo& pass : kPasses) {
     // Lowering takes whole ops apart itself, knowing what shares a row.
-    if (pass.name != "decompose") names.emplace_back(pass.name);
+    if (pass.name == "decompose" || (pass.name == "assign_precision" && precision != DType::kBF16)) continue;
+    names.emplace_back(pass.name);
+  }
   return names;
 }
 

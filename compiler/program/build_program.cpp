@@ -171,7 +171,8 @@ class Builder {
           buffers.push_back(declare({.role = BufferRole::kTemp, .dtype = b.dtype, .sizes = b.sizes}));
           break;
         case loop::Role::kConstant: {
-          EDGE_INFER_ASSIGN(const int32_t c, constant(b.sources, b.packed ? packed_format(form) : "raw"));
+          EDGE_INFER_ASSIGN(const int32_t c,
+                            constant(b.sources, b.packed ? packed_format(form, b.dtype) : "raw"));
           buffers.push_back(c);
           break;
         }
@@ -203,7 +204,9 @@ class Builder {
     return {};
   }
 
-  static std::string packed_format(const ProgramForm& form) { return form.packed_format; }
+  static std::string packed_format(const ProgramForm& form, DType dtype) {
+    return dtype == DType::kBF16 ? form.packed_bf16_format : form.packed_format;
+  }
 
   void add_nest(const ProgramForm& form, const Step& step, const std::vector<int32_t>& buffers,
                 const Substitution& renamed, OpenPhase& phase) {

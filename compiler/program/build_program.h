@@ -25,7 +25,8 @@ struct ProgramForm {
   // Products whose kernels can be split along their columns get a phase of their own, where all workers share
   // the columns; else they join the phase of what they read, where each worker keeps its rows.
   bool splits_columns = false;
-  std::string packed_format;  // of packed constants, CodeGenerator::packed_format()
+  // Of packed constants of f32 and of bf16, CodeGenerator::packed_format().
+  std::string packed_format, packed_bf16_format{};
 };
 
 // A program whose phases are those of all forms, each form's under its condition; exactly one condition holds

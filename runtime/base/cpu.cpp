@@ -1,6 +1,8 @@
 #include "runtime/base/cpu.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -89,6 +91,18 @@ int affinity() {
 const CpuFeatures& cpu_features() {
   static const CpuFeatures features = probe_with_override();
   return features;
+}
+
+bool request_amx() {
+#if defined(__x86_64__)
+  static const bool permitted = [] {
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;
+    return cpu_features().amx_bf16 && ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return permitted;
+#else
+  return false;
+#endif
 }
 
 const char* best_isa() {

@@ -11,12 +11,15 @@ struct CpuFeatures {
   bool avx512 = false;    // F, BW, VL, DQ, with the OS saving zmm state
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
-  bool amx_bf16 = false;  // reported by the CPU; use also needs the kernel's permission
+  bool amx_bf16 = false;  // reported by the CPU; use also needs request_amx()
 };
 
 // Probed once. $EDGE_INFER_ISA = portable | avx2 | avx512 lowers the answer (tests, support), never raises
 // it.
 const CpuFeatures& cpu_features();
+
+// Asks the kernel, once, to let all threads of this process use the tile registers; whether it does.
+bool request_amx();
 
 // "avx512", "avx2" or "portable": the best prebuilt kernel set.
 const char* best_isa();

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The command line as scripts see it: formats, exit codes, messages, start-up."""
 import json
+import math
 import os
 import pathlib
 import struct
@@ -41,8 +42,13 @@ jsonl = tmp / "texts.jsonl"
 jsonl.write_text(json.dumps({"text": "Harbour gate"}) + "\n" + json.dumps({"text": "A second text"}) + "\n")
 check(cli("embed", "--model", MODEL, "--input", jsonl).out == a.out, ".jsonl reads the member text")
 check(cli("embed", "--model", MODEL, "--input", "-", input=b"Harbour gate\nA second text\n").out == a.out, "- is standard input")
-for options in (["--threads", "1"], ["--precision", "auto"], ["--device", "cpu"]):
+for options in (["--threads", "1"], ["--device", "cpu"]):
     check(cli("embed", "--model", MODEL, *options, "Harbour gate", "A second text").out == a.out, f"{options} gives the same bits")
+for precision in ("bf16", "auto"):
+    narrow = cli("embed", "--model", MODEL, "--precision", precision, "Harbour gate", "A second text")
+    for v, w in zip(narrow.json_lines(), a.json_lines(), strict=True):
+        cosine = sum(x * y for x, y in zip(v, w)) / math.sqrt(sum(x * x for x in v) * sum(y * y for y in w))
+        check(cosine >= 0.9995, f"--precision {precision}: cosine {cosine}")
 long = cli("embed", "--model", MODEL, "--max-length", "8", "one two three four five six seven eight nine ten")
 check(long.code == 0 and "text 0 was cut to 8 of its 12 tokens" in long.err, "says what was cut")
 empty = cli("embed", "--model", MODEL, "")
@@ -71,8 +77,7 @@ for args in ([], ["embed"], ["embed", "--model", MODEL], ["frobnicate"], ["embed
     check(r.code == 2 and r.out == "", f"wrong usage ends with 2: {args}: {r.code}")
 for args, words in ((["--model", tmp / "nowhere"], "nowhere"), (["--model", "owner/never-pulled"], "edge-infer pull"),
                     (["--model", MODEL, "--max-length", "600"], "512"), (["--model", MODEL, "--device", "tpu"], "tpu"),
-                    (["--model", MODEL, "--prompt-name", "query"], "query"), (["--model", MODEL, "--precision", "bf16"], "bf16"),
-                    (["--model", MODEL, "--input", tmp / "absent.txt"], "absent.txt")):
+                    (["--model", MODEL, "--prompt-name", "query"], "query"), (["--model", MODEL, "--input", tmp / "absent.txt"], "absent.txt")):
     r = cli("embed", *args, "x")
     check(r.code == 1 and r.out == "" and str(words) in r.err, f"{words}: {r.code} {r.err}")
 bad = tmp / "bad.jsonl"

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "backends/cpu/codegen/cpu_code_generator.h"
+#include "backends/cpu/pack_bf16.h"
 #include "compiler/loop/evaluate.h"
 #include "compiler/loop/parse.h"
 #include "compiler/loop/verify.h"
@@ -55,6 +56,26 @@ HostTensor packed(const HostTensor& weight, int64_t panel) {
   return tensor;
 }
 
+HostTensor packed_bf16(const HostTensor& weight, std::string_view format) {
+  const Bf16Layout layout = *Bf16Layout::find(format);
+  const int64_t n = weight.sizes[0], k = weight.sizes[1];
+  const std::vector<double> numbers = weight.to_doubles();
+  const std::vector<float> rows(numbers.begin(), numbers.end());
+  const auto bytes = static_cast<int64_t>(*bf16_packed_bytes(layout, n, k));
+  HostTensor tensor = *make_host_tensor(DType::kBF16, {bytes / 2});
+  const Device::Rows source{rows.data(), n};
+  pack_bf16(layout, std::span(&source, 1), k, tensor.bytes);
+  return tensor;
+}
+
+// "cpu.avx512+bf16.amx32": the features that make the generator choose the class.
+Result<CpuCodeGenerator> generator_of(std::string_view target) {
+  CpuFeatures cpu;
+  cpu.avx512_bf16 = target.ends_with("+bf16.dp2") || target.ends_with("+bf16.amx32");
+  cpu.amx_bf16 = target.ends_with("+bf16.amx32");
+  return CpuCodeGenerator::for_target(target.substr(0, target.find('+')), cpu);
+}
+
 bool close(double found, double expected, DType dtype, const NestCase& c) {
   if (std::isnan(expected) || std::isnan(found)) return std::isnan(expected) && std::isnan(found);
   if (found == expected) return true;
@@ -99,10 +120,18 @@ std::vector<std::string> runnable_targets() {
   return targets;
 }
 
+std::vector<std::string> runnable_bf16_targets() {
+  std::vector<std::string> targets;
+  for (const std::string& target : runnable_targets()) targets.push_back(target + "+bf16.f32");
+  if (cpu_features().avx512_bf16) targets.emplace_back("cpu.avx512+bf16.dp2");
+  if (request_amx()) targets.emplace_back("cpu.avx512+bf16.amx32");
+  return targets;
+}
+
 Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& target,
                              const std::string& schedule, const std::vector<int64_t>& symbols,
                              std::vector<HostTensor> buffers, int pieces) {
-  EDGE_INFER_ASSIGN(const CpuCodeGenerator generator, CpuCodeGenerator::for_target(target));
+  EDGE_INFER_ASSIGN(const CpuCodeGenerator generator, generator_of(target));
   EDGE_INFER_ASSIGN(const GeneratedKernel generated, generator.generate(nest, schedule));
   // A kernel often runs several times: whole, and in pieces.
   static std::map<std::string, LoadedNest, std::less<>> compiled;
@@ -118,7 +147,11 @@ Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& targ
   std::vector<void*> pointers;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const bool pack = nest.buffers[i].access == loop::Access::kPacked;
-    const HostTensor& from = pack ? packed(buffers[i], target == "cpu.avx512" ? 32 : 16) : buffers[i];
+    const DType dtype = nest.buffers[i].dtype;
+    const HostTensor& from = !pack ? buffers[i]
+                             : dtype == DType::kF32
+                                 ? packed(buffers[i], target.starts_with("cpu.avx512") ? 32 : 16)
+                                 : packed_bf16(buffers[i], generator.packed_format(dtype));
     const auto alignment = pack ? size_t{64} : static_cast<size_t>(dtype_size(from.dtype));
     memory.push_back(std::make_unique<GuardedBuffer>(from.bytes.size(), alignment));
     std::memcpy(memory.back()->data(), from.bytes.data(), from.bytes.size());
@@ -155,7 +188,7 @@ Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& targ
 }
 
 std::string compare_with_evaluate(const NestCase& c) {
-  const auto nest = loop::parse_nest(c.text);
+  auto nest = loop::parse_nest(c.text);
   if (!nest) return nest.error().message;
   if (const Status ok = loop::verify(*nest); !ok) return ok.error().message;
   const Values values = symbol_values(*nest, c.symbols);
@@ -172,7 +205,9 @@ std::string compare_with_evaluate(const NestCase& c) {
   for (HostTensor& tensor : expected) pointers.push_back(&tensor);
   if (const Status ok = loop::evaluate(*nest, c.symbols, pointers); !ok) return ok.error().message;
 
-  for (const std::string& target : runnable_targets()) {
+  const bool is_bf16 = nest->accumulation_class == "bf16";
+  for (const std::string& target : is_bf16 ? runnable_bf16_targets() : runnable_targets()) {
+    if (is_bf16) nest->accumulation_class = target.substr(target.find('+') + 1);
     const auto whole = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 1);
     if (!whole) return fmt::format("{}: {}", target, whole.error().message);
     if (const std::string wrong = compare(whole->buffers, expected, *nest, c); !wrong.empty())

@@ -11,6 +11,10 @@
 
 namespace edge_infer::testing {
 
+// How this machine runs nests of bf16 products: a target that names the class after a plus sign,
+// "cpu.avx2+bf16.f32".
+std::vector<std::string> runnable_bf16_targets();
+
 // Targets that this machine runs: "cpu.portable", and "cpu.avx2", "cpu.avx512" where it has them.
 std::vector<std::string> runnable_targets();
 
@@ -24,6 +28,7 @@ struct NestCase {
   std::string schedule{};
 };
 
+// For nests of a class "bf16" the targets are those of runnable_bf16_targets(), each with its own class.
 // "" where for each target the kernel gives what evaluate gives, the same bits however rows and columns are
 // split, and touches nothing but its buffers; else what is wrong.
 std::string compare_with_evaluate(const NestCase& c);

@@ -27,9 +27,10 @@ Status check_gemm(const LoopNest& nest, const loop::Gemm& gemm) {
                 "slot refused: gemm of {} columns over {}, expected at least 1 of each", *n.extent.constant(),
                 *k.extent.constant());
   const DType a = nest.expr(gemm.a).dtype, w = nest.buffers[static_cast<size_t>(gemm.weight)].dtype;
-  if (a != DType::kF32 || w != DType::kF32)
-    return fail(ErrorCode::kUnsupported, "slot refused: gemm of {} and {}, expected f32", dtype_name(a),
-                dtype_name(w));
+  const DType expected = nest.accumulation_class.starts_with("bf16") ? DType::kBF16 : DType::kF32;
+  if (a != expected || w != expected)
+    return fail(ErrorCode::kUnsupported, "slot refused: gemm of {} and {}, expected {}", dtype_name(a),
+                dtype_name(w), dtype_name(expected));
   for (const Stmt& stmt : gemm.body)
     if (!std::holds_alternative<loop::Let>(stmt.node) && !std::holds_alternative<loop::Store>(stmt.node) &&
         !std::holds_alternative<loop::StoreLocal>(stmt.node))
@@ -76,12 +77,13 @@ Status check_body(const LoopNest& nest, const Body& body, bool in_row, Templates
 
 }  // namespace
 
-Status check_supported(const LoopNest& nest) {
+Status check_supported(const LoopNest& nest, std::string_view bf16_class) {
   const auto* rows = nest.body.size() == 1 ? std::get_if<loop::For>(&nest.body.front().node) : nullptr;
   if (rows == nullptr || nest.axis(rows->axis).kind != AxisKind::kWork)
     return fail(ErrorCode::kUnsupported, "a nest whose body is not one loop over a work axis");
-  if (!nest.accumulation_class.starts_with("f32.k1"))
-    return fail(ErrorCode::kUnsupported, "class {}, expected f32.k1", nest.accumulation_class);
+  if (!nest.accumulation_class.starts_with("f32.k1") && nest.accumulation_class != bf16_class)
+    return fail(ErrorCode::kUnsupported, "class {}, expected f32.k1 or {}", nest.accumulation_class,
+                bf16_class);
   Templates found;
   EDGE_INFER_RETURN_IF_ERROR(check_body(nest, rows->body, true, found));
   int64_t scratch = 0;

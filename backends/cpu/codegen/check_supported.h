@@ -7,6 +7,6 @@
 namespace edge_infer::cpu_codegen {
 
 // Errors: kUnsupported with the reason in the words of an un-fused edge.
-Status check_supported(const loop::LoopNest& nest);
+Status check_supported(const loop::LoopNest& nest, std::string_view bf16_class);
 
 }  // namespace edge_infer::cpu_codegen

@@ -21,6 +21,8 @@ class GemmText {
         parts_(gemm_parts(nest)),
         gemm_(*parts_.gemm),
         printer_(nest, 1),
+        bf16_(is_bf16(nest, gemm_)),
+        element_(memory_type(bf16_ ? DType::kBF16 : DType::kF32)),
         plain_rows_(has_plain_rows(nest, gemm_)) {}
 
   KernelText text() {
@@ -35,7 +37,7 @@ class GemmText {
 
   void print_bodies() {
     for (const loop::Stmt* stmt : parts_.before) printer_.print_statement(*stmt);
-    if (!plain_rows_) printer_.print_float_row(gemm_.k, gemm_.a, "row");
+    if (!plain_rows_) printer_.print_row(gemm_.k, gemm_.a, "row");
     before_ = printer_.out().take();
     printer_.define_value(gemm_.value, true);
     const std::string whole = epilogue_lanes(true);
@@ -87,8 +89,9 @@ class GemmText {
   }
 
   void collect_fields() {
-    fields_.push_back(
-        {.type = "const float*", .name = "weight", .start = fmt::format("args->buffers[{}]", gemm_.weight)});
+    fields_.push_back({.type = fmt::format("const {}*", element_),
+                       .name = "weight",
+                       .start = fmt::format("args->buffers[{}]", gemm_.weight)});
     for (size_t i = 0; i < nest_.buffers.size(); ++i)
       if (const std::string name = fmt::format("b{}", i); used(name))
         fields_.push_back({pointer_type(nest_.buffers[i]), name, fmt::format("args->buffers[{}]", i)});
@@ -113,8 +116,11 @@ class GemmText {
     }
     if (!plain_rows_) {
       const int64_t stride = (problem_.k + 15) / 16 * 16;
-      add_scratch("float*", "row", stride * 4 * rows);
-      row_lines_ += fmt::format("  float* row = c->row + r * {};\n", stride);
+      const std::string type = fmt::format("{}*", element_);
+      // The templates for bf16 copy a row as soon as it is made.
+      add_scratch(type, "row", bf16_ ? stride * 2 : stride * 4 * rows);
+      row_lines_ += bf16_ ? fmt::format("  {} row = c->row;\n", type)
+                          : fmt::format("  {} row = c->row + r * {};\n", type, stride);
     }
     for (const loop::Stmt* stmt : parts_.before) {
       std::vector<int32_t> made;
@@ -153,10 +159,11 @@ class GemmText {
     slots += "struct Ctx {\n";
     for (const Field& field : fields_) slots += fmt::format("  {} {};\n", field.type, field.name);
     slots += "};\n";
-    slots += "INLINE const float* gemm_weight(const struct Ctx* c) {\n  return c->weight;\n}\n";
+    slots += fmt::format("INLINE const {}* gemm_weight(const struct Ctx* c) {{\n  return c->weight;\n}}\n",
+                         element_);
     slots += fmt::format(
-        "INLINE const float* gemm_a(const struct Ctx* c, int64_t m, int64_t r) {{\n{}  return {};\n}}\n",
-        context(rows_, false), rows_);
+        "INLINE const {}* gemm_a(const struct Ctx* c, int64_t m, int64_t r) {{\n{}  return {};\n}}\n",
+        element_, context(rows_, false), rows_);
     slots += fmt::format("INLINE void gemm_before(const struct Ctx* c, int64_t m, int64_t r) {{\n{}{}}}\n",
                          context(before_, false), before_);
     slots += fmt::format(
@@ -173,8 +180,13 @@ class GemmText {
     for (const Field& field : fields_) entry += fmt::format("  ctx.{} = {};\n", field.name, field.start);
     entry += "  gemm(&ctx, m0, m1, n0, n1, scratch);\n}\n";
     const std::string prelude = select_prelude(slots + entry);
-    return {.source = fmt::format("{}\n{}\n{}\n{}", prelude, slots, embedded::gemm_template(), entry),
+    return {.source = fmt::format("{}\n{}\n{}\n{}", prelude, slots, template_text(), entry),
             .scratch_bytes = scratch_bytes_};
+  }
+
+  std::string_view template_text() const {
+    if (problem_.accumulation == GemmClass::kBF16Amx) return embedded::gemm_amx_template();
+    return bf16_ ? embedded::gemm_bf16_template() : embedded::gemm_template();
   }
 
   const loop::LoopNest& nest_;
@@ -183,6 +195,8 @@ class GemmText {
   GemmParts parts_;
   const loop::Gemm& gemm_;
   KernelPrinter printer_;
+  bool bf16_;
+  std::string_view element_;  // of the operands
   bool plain_rows_;
   std::string before_, epilogue_, after_, rows_;
   std::vector<Field> fields_;

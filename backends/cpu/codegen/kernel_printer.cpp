@@ -174,9 +174,10 @@ void KernelPrinter::print_lanes(AxisId axis, bool whole, bool aligned, const Bod
   lanes_ = outer;
 }
 
-void KernelPrinter::print_float_row(AxisId axis, ExprId e, const std::string& pointer) {
-  lane_loop(axis, range_of(axis),
-            [&] { store_element(DType::kF32, pointer, SymInt::symbol(nest_.axis(axis).name), e, kNoExpr); });
+void KernelPrinter::print_row(AxisId axis, ExprId e, const std::string& pointer) {
+  lane_loop(axis, range_of(axis), [&] {
+    store_element(nest_.expr(e).dtype, pointer, SymInt::symbol(nest_.axis(axis).name), e, kNoExpr);
+  });
 }
 
 void KernelPrinter::print_body(const Body& body) {

@@ -34,8 +34,8 @@ class KernelPrinter {
   void print_rows();
   // `body` with the lanes of `axis` at its current value: sixteen, or `lanes` of them.
   void print_lanes(loop::AxisId axis, bool whole, bool aligned, const loop::Body& body);
-  // The values of `e` along `axis` into the floats at `pointer`.
-  void print_float_row(loop::AxisId axis, loop::ExprId e, const std::string& pointer);
+  // The values of `e` along `axis` into the elements of its type at `pointer`.
+  void print_row(loop::AxisId axis, loop::ExprId e, const std::string& pointer);
   // Makes `id` a variable of the text that sixteen lanes (or one scalar) are in already.
   void define_value(int32_t id, bool vector);
 

@@ -48,9 +48,14 @@ int64_t local_elements(const loop::LoopNest& nest, const loop::Local& local) {
   return (std::max<int64_t>(range.hi, 1) + 15) / 16 * 16;
 }
 
+bool is_bf16(const loop::LoopNest& nest, const loop::Gemm& gemm) {
+  return nest.buffers[static_cast<size_t>(gemm.weight)].dtype == DType::kBF16;
+}
+
 bool has_plain_rows(const loop::LoopNest& nest, const loop::Gemm& gemm) {
   const loop::Expr& a = nest.expr(gemm.a);
-  if (a.dtype != DType::kF32 || (a.kind != loop::Expr::Kind::kLoad && a.kind != loop::Expr::Kind::kLocal))
+  if (a.dtype != nest.buffers[static_cast<size_t>(gemm.weight)].dtype ||
+      (a.kind != loop::Expr::Kind::kLoad && a.kind != loop::Expr::Kind::kLocal))
     return false;
   if (a.operands[0] != loop::kNoExpr) return false;
   const std::string &k = nest.axis(gemm.k).name, &m = nest.work().name;
@@ -67,13 +72,19 @@ SymInt row_start(const loop::LoopNest& nest, const loop::Gemm& gemm) {
   return nest.expr(gemm.a).index.substitute({{nest.axis(gemm.k).name, SymInt(0)}});
 }
 
-GemmProblem gemm_problem(const loop::LoopNest& nest, int panel, bool fused_multiply_add) {
+GemmProblem gemm_problem(const loop::LoopNest& nest, int panel, bool fused_multiply_add,
+                         GemmClass bf16_class) {
   const GemmParts parts = gemm_parts(nest);
+  const bool bf16 = is_bf16(nest, *parts.gemm);
+  // The templates for bf16 copy their rows whatever these are: a computed operand is made again for each
+  // range of columns.
+  const bool computed_rows = !bf16 && !has_plain_rows(nest, *parts.gemm);
   return {.n = *nest.axis(parts.gemm->n).extent.constant(),
           .k = *nest.axis(parts.gemm->k).extent.constant(),
           .panel = panel,
-          .whole_rows = !parts.before.empty() || !parts.after.empty() || !has_plain_rows(nest, *parts.gemm),
-          .fused_multiply_add = fused_multiply_add};
+          .whole_rows = !parts.before.empty() || !parts.after.empty() || computed_rows,
+          .fused_multiply_add = fused_multiply_add,
+          .accumulation = bf16 ? bf16_class : GemmClass::kF32};
 }
 
 bool work_in_lanes(const loop::LoopNest& nest) {

@@ -24,12 +24,15 @@ struct GemmParts {
 GemmParts gemm_parts(const loop::LoopNest& nest);
 const loop::Attention* attention_of(const loop::LoopNest& nest);
 
+// Whether the operands of the nest's gemm are bf16.
+bool is_bf16(const loop::LoopNest& nest, const loop::Gemm& gemm);
 // Whether A's rows are read where they are: a buffer or a local, dense along k, rows at one distance.
 bool has_plain_rows(const loop::LoopNest& nest, const loop::Gemm& gemm);
 // Index of A's element k = 0 in row m.
 SymInt row_start(const loop::LoopNest& nest, const loop::Gemm& gemm);
 // The problem that schedules are chosen for.
-GemmProblem gemm_problem(const loop::LoopNest& nest, int panel, bool fused_multiply_add);
+GemmProblem gemm_problem(const loop::LoopNest& nest, int panel, bool fused_multiply_add,
+                         GemmClass bf16_class);
 
 // Elements of a local at the greatest sizes, rounded up to whole vectors; less than 0 where they have no
 // bound.

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "backends/cpu/templates/gemm_bf16_schedule.h"
+
 namespace edge_infer {
 namespace {
 
@@ -18,6 +20,10 @@ std::pair<int, int> tile(const GemmProblem& problem) {
   if (problem.panel == 32) return {12, 32};
   if (problem.fused_multiply_add) return {6, 16};
   return {3, 16};
+}
+
+bool is_bf16(const GemmProblem& problem) {
+  return problem.accumulation != GemmClass::kF32;
 }
 
 bool read_number(std::string_view& text, std::string_view before, int& number) {
@@ -36,11 +42,15 @@ std::string GemmSchedule::text() const {
 }
 
 int64_t GemmSchedule::scratch_bytes(const GemmProblem& problem) const {
+  if (is_bf16(problem)) return bf16::scratch_bytes(*this, problem);
   const int64_t parts = k_block == 0 ? 1 : (row_block + tile_rows - 1) / tile_rows;
   return parts * sums_floats(problem) * static_cast<int64_t>(sizeof(float));
 }
 
 std::string GemmSchedule::defines(const GemmProblem& problem) const {
+  if (is_bf16(problem))
+    return bf16::defines(*this, problem) +
+           fmt::format("#define GEMM_SCRATCH_BYTES {}\n", scratch_bytes(problem));
   return fmt::format(
       "#define GEMM_TILE_M {}\n#define GEMM_K_BLOCK {}\n#define GEMM_ROW_BLOCK {}\n#define "
       "GEMM_SCRATCH_BYTES {}\n",
@@ -48,6 +58,7 @@ std::string GemmSchedule::defines(const GemmProblem& problem) const {
 }
 
 std::vector<GemmSchedule> gemm_schedules(const GemmProblem& problem) {
+  if (is_bf16(problem)) return bf16::schedules(problem);
   const auto [rows, columns] = tile(problem);
   std::vector<GemmSchedule> list;
   for (const int row_block : {96, 192, 384}) list.push_back({rows, columns, 0, row_block});
@@ -62,7 +73,8 @@ Result<GemmSchedule> parse_gemm_schedule(std::string_view text, const GemmProble
   if (!read_number(rest, "tile=", s.tile_rows) || !read_number(rest, "x", s.tile_columns) ||
       !read_number(rest, ";kb=", s.k_block) || !read_number(rest, ";rb=", s.row_block) || !rest.empty())
     return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\", expected tile=RxC;kb=N;rb=N", text);
-  if (std::pair(s.tile_rows, s.tile_columns) != tile(problem))
+  const GemmSchedule first = gemm_schedules(problem).front();
+  if (s.tile_rows != first.tile_rows || s.tile_columns != first.tile_columns)
     return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\": no tile {}x{} for panels of {} columns",
                 text, s.tile_rows, s.tile_columns, problem.panel);
   if (s.row_block < 1 || s.row_block > 1024)

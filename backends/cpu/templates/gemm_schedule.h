@@ -11,11 +11,16 @@
 
 namespace edge_infer {
 
+// What decides the bits of a product (gemm_bf16_schedule.h names them): gemm.c; gemm_bf16.c, widened or in
+// pairs; gemm_amx.c.
+enum class GemmClass { kF32, kBF16F32, kBF16Dp2, kBF16Amx };
+
 struct GemmProblem {
   int64_t n = 0, k = 0;
   int panel = 16;                  // columns of a packed panel: 32 on avx512, else 16
   bool whole_rows = false;         // statements before or after the gemm: GEMM_HAS_BEFORE or GEMM_HAS_ROW
   bool fused_multiply_add = true;  // false: the portable target, with registers of four lanes
+  GemmClass accumulation = GemmClass::kF32;
 };
 
 struct GemmSchedule {

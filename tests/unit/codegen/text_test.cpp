@@ -57,8 +57,8 @@ TEST(KernelText, TargetsAndVersion) {
   EXPECT_EQ(generator("cpu.avx512").features(), "avx,avx2,avx512bw,avx512dq,avx512f,avx512vl,f16c,fma");
   EXPECT_EQ(CpuCodeGenerator::for_target("cpu.avx512", {.avx512_bf16 = true})->features(),
             "avx,avx2,avx512bf16,avx512bw,avx512dq,avx512f,avx512vl,f16c,fma");
-  EXPECT_EQ(generator("cpu.avx512").packed_format(), "nk.f32.p32");
-  EXPECT_EQ(generator("cpu.portable").packed_format(), "nk.f32.p16");
+  EXPECT_EQ(generator("cpu.avx512").packed_format(DType::kF32), "nk.f32.p32");
+  EXPECT_EQ(generator("cpu.portable").packed_format(DType::kF32), "nk.f32.p16");
   EXPECT_EQ(generator("cpu.avx2").version().size(), std::string("cpu-c-").size() + 16);
 }
 
@@ -76,7 +76,7 @@ TEST(KernelText, RefusesWithAReason) {
       "too large: a local of S elements, which has no bound");
   EXPECT_EQ(
       reason("nest class bf16.amx32 (b0: in f32[4], b1: out f32[4]) { for m:4 work { b1[m] = b0[m] } }"),
-      "class bf16.amx32, expected f32.k1");
+      "class bf16.amx32, expected f32.k1 or bf16.f32");
   EXPECT_EQ(
       reason(
           "nest class f32.k1 (b0: in f32[4, 8], b1: packed f32[16, 8], b2: out f32[4, 16]) { for m:4 work { "

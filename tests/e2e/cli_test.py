@@ -25,6 +25,9 @@ def cli(*args, **kwargs):
 # Bits change once, when compiled kernels take over from the prebuilt ones: compile first.
 compiled = cli("compile", "--model", MODEL)
 check(compiled.code == 0 and "compiled kernels" in compiled.out, "compile makes the kernels")
+stats = json.loads(cli("cache", "stats", "--json").out)
+check(stats["entries"] == 1 and 5 <= stats["kernels"] <= 14 and stats["compiled"] == stats["kernels"],
+      f"cache stats count entries and kernels: {stats}")
 
 # embed
 a = cli("embed", "--model", MODEL, "Harbour gate", "A second text")
@@ -114,9 +117,7 @@ check("kernel:" in text and "aten.linear" in text and "un-fused" in text, "expla
 check("prebuilt:aten.linear.f32" in cli("explain", "--eager", "--model", MODEL).out, "explain --eager names prebuilt kernels")
 eager = cli("embed", "--eager", "--model", MODEL, "Harbour gate", "A second text").json_lines()
 check(all(abs(x - y) < 2e-6 for e, f in zip(eager, a.json_lines()) for x, y in zip(e, f)), "--eager gives the same vectors")
-stats = json.loads(cli("cache", "stats", "--json").out)
-check(stats["entries"] == 1 and 5 <= stats["kernels"] <= 14 and stats["compiled"] == stats["kernels"] and stats["hits"] > 0,
-      f"cache stats count entries, kernels and hits: {stats}")
+check(json.loads(cli("cache", "stats", "--json").out)["hits"] > 0, "cache stats count hits")
 check(cli("cache", "verify").code == 0 and cli("cache", "ls").code == 0, "cache ls and verify")
 dump = tmp / "dump"
 check(cli("compile", "--model", MODEL, "--dump", dump).code == 0 and (dump / "loops.txt").exists() and (dump / "00.c").exists()

@@ -110,7 +110,7 @@ class Scheduler {
     Emitted nest = NestEmitter(g_, options_, std::move(nodes), merged.stored).run();
     if (!nest) return std::unexpected(nest.error());
     if (is_limited) {
-      const auto buffers = static_cast<int>(nest->nest.buffers.size()) - nest->operands;
+      const auto buffers = static_cast<int>(nest->nest.buffers.size()) - nest->operands - twins(merged);
       if (count_operations(nest->nest) > options_.max_ops || buffers > options_.max_buffers ||
           static_cast<int>(nest->nest.values.size()) > options_.max_values)
         return std::unexpected("too large");
@@ -120,6 +120,14 @@ class Scheduler {
         return std::unexpected(slot_refused(status.error()));
     merged.emitted = *std::move(nest);
     return merged;
+  }
+  // Stored values that are stored in a wider type as well.
+  int twins(const Group& of) const {
+    return static_cast<int>(std::count_if(of.stored.begin(), of.stored.end(), [&](ValueId v) {
+      const NodeId id = g_.graph.value(v).producer;
+      return is_narrowing(id) &&
+             std::find(of.stored.begin(), of.stored.end(), g_.base(node(id).inputs[0])) != of.stored.end();
+    }));
   }
   static std::string slot_refused(const Error& error) {
     constexpr std::string_view kPrefix = "slot refused: ";
@@ -220,6 +228,12 @@ class Scheduler {
     return is_floating(from) && is_floating(to) && dtype_size(to) < dtype_size(from);
   }
 
+  bool has_gemm(GroupId g, DType operands) const {
+    return std::any_of(group(g).nodes.begin(), group(g).nodes.end(), [&](NodeId id) {
+      return g_.kind(id) == NodeKind::kGemm && g_.graph.value(node(id).inputs[1]).type.dtype == operands;
+    });
+  }
+
   std::vector<Candidate> candidates() const {
     std::vector<Candidate> result;
     for (NodeId p = 0; p < static_cast<NodeId>(home_.size()); ++p) {
@@ -229,9 +243,13 @@ class Scheduler {
         for (const NodeId u : g_.users_of(v)) {
           const GroupId to = home_[static_cast<size_t>(u)];
           if (to < 0 || to == from || !is_fusible(to)) continue;
-          // An epilogue is computed once an element, a prologue once a tile. What is rounded to a narrower
-          // type is best stored in that.
-          const int into = is_narrowing(u) ? 3 : has_gemm(from) ? 2 : has_gemm(to) ? 1 : 0;
+          // An epilogue is computed once an element, a prologue once a tile, or, of a bf16 gemm, once a range
+          // of columns. What is rounded to a narrower type is best stored in that.
+          const int into = is_narrowing(u)             ? 3
+                           : has_gemm(from)            ? 2
+                           : has_gemm(to, DType::kF32) ? 1
+                           : has_gemm(to)              ? -1
+                                                       : 0;
           result.push_back({into, bytes(v), u - p, p, u, false});
         }
     }

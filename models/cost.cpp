@@ -42,12 +42,14 @@ double graph_flops(const Graph& graph, std::span<const int64_t> lengths) {
   return flops;
 }
 
-double program_bytes(const Program& program, std::span<const int64_t> symbols) {
+double program_bytes(const Program& program, std::span<const int64_t> symbols, int workers) {
   std::map<std::string, int64_t, std::less<>> values;
   for (size_t i = 0; i < std::min(symbols.size(), program.symbols.size()); ++i)
     values[program.symbols[i].name] = symbols[i];
+  values[kWorkersSymbol] = workers;
   double total = 0;
-  for (const Phase& phase : program.phases)
+  for (const Phase& phase : program.phases) {
+    if (value_of(phase.when, values) == 0) continue;
     for (const Call& call : phase.calls) {
       const bool gathers =
           program.kernels[static_cast<size_t>(call.kernel)].name.find("embedding") != std::string::npos;
@@ -57,6 +59,7 @@ double program_bytes(const Program& program, std::span<const int64_t> symbols) {
         if (b >= 0) total += value_of(buffer_bytes(program.buffers[static_cast<size_t>(b)]), values);
       }
     }
+  }
   return total;
 }
 

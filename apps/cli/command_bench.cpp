@@ -144,7 +144,7 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
           {"gflops", gflops},
           {"peak_gflops", row.peak},
           {"percent_of_peak", 100 * gflops / row.peak},
-          {"bytes_moved", program_bytes(program, symbols)}};
+          {"bytes_moved", program_bytes(program, symbols, embedder.threads())}};
 }
 
 Status bench(const BenchArguments& a) {

@@ -47,8 +47,6 @@ class Builder {
     bool open = false;
     SymInt rows;
     std::map<int32_t, SymInt> written;  // with the stride
-    int64_t grain = 1;
-    std::vector<int32_t> buffers;
   };
 
   int32_t declare(BufferDecl buffer) {
@@ -112,12 +110,8 @@ class Builder {
   }
 
   int32_t constant(ConstantDecl decl) {
-    for (size_t c = 0; c < program_.constants.size(); ++c) {
-      const ConstantDecl& known = program_.constants[c];
-      if (known.sources == decl.sources && known.format == decl.format && known.literal == decl.literal &&
-          known.dtype == decl.dtype && known.sizes == decl.sizes)
-        return constant_buffers_[c];
-    }
+    for (size_t c = 0; c < program_.constants.size(); ++c)
+      if (program_.constants[c] == decl) return constant_buffers_[c];
     std::vector<SymInt> sizes(decl.sizes.begin(), decl.sizes.end());
     const DType dtype = decl.dtype;
     program_.constants.push_back(std::move(decl));
@@ -188,7 +182,7 @@ class Builder {
         }
       }
     }
-    for (int32_t& b : buffers)
+    for (const int32_t b : buffers)
       for (SymInt& size : program_.buffers[static_cast<size_t>(b)].sizes) size = size.substitute(renamed);
 
     OpenPhase phase;
@@ -302,7 +296,6 @@ class Builder {
     const std::vector<ValueId> inputs = prebuilt_step_inputs(graph_, id);
     std::vector<int32_t> mapped;
     Substitution renamed;
-    std::vector<std::pair<size_t, BufferDecl>> unit_buffers;
     for (const BufferDecl& b : alone.buffers) {
       const auto index = static_cast<size_t>(b.index);
       switch (b.role) {

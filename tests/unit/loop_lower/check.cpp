@@ -8,10 +8,10 @@
 #include "compiler/graph/op_table.h"
 #include "compiler/graph/parse.h"
 #include "compiler/graph/verify.h"
+#include "compiler/loop/evaluate.h"
 #include "compiler/loop/print.h"
 #include "compiler/loop/verify.h"
 #include "compiler/passes/passes.h"
-#include "tests/unit/loop_lower/interpret.h"
 
 namespace edge_infer::loop::test {
 namespace {
@@ -90,7 +90,7 @@ std::string difference_from_evaluate(const LoopProgram& program, const Graph& gr
     if (const Status status = verify(nest); !status) return "verify: " + status.error().message;
   const auto want = evaluate(graph, inputs, constants);
   if (!want) return "evaluate: " + want.error().message;
-  const auto got = interpret(program, graph, inputs, constants);
+  const auto got = loop::evaluate(program, graph, inputs, constants);
   if (!got) return "program: " + got.error().message;
   if (got->size() != want->size()) return "number of outputs";
   for (size_t o = 0; o < want->size(); ++o) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/fallback/lower_fallback.h"
+#include "compiler/fallback/symbol_sources.h"
 #include "compiler/passes/rewrite.h"
 #include "runtime/program/buffer_plan.h"
 
@@ -217,28 +218,6 @@ Status Lowering::declare_inputs() {
   return {};
 }
 
-Status Lowering::find_symbol_sources() {
-  for (const Symbol& s : graph_.symbols()) {
-    const SymInt symbol = SymInt::symbol(s.name);
-    bool found = false;
-    int32_t index = 0;
-    for (const GraphInput& input : graph_.inputs()) {
-      const std::vector<SymInt>& sizes = type(input.value).sizes;
-      for (size_t d = 0; d < sizes.size() && !found; ++d) {
-        const auto minus = (sizes[d] - symbol).constant();
-        if (!minus) continue;
-        program_.symbol_sources.push_back({index, static_cast<int32_t>(d), *minus});
-        found = true;
-      }
-      ++index;
-    }
-    if (!found)
-      return fail(ErrorCode::kUnsupported, "graph @{}: no input has a size from which {} follows",
-                  graph_.name(), s.name);
-  }
-  return {};
-}
-
 Status Lowering::finish_outputs() {
   // Outputs that no call wrote directly: views, inputs, constants, and values that are output twice.
   int32_t index = 0;
@@ -257,7 +236,7 @@ Status Lowering::finish_outputs() {
 
 Result<Program> Lowering::run() {
   EDGE_INFER_RETURN_IF_ERROR(declare_inputs());
-  EDGE_INFER_RETURN_IF_ERROR(find_symbol_sources());
+  EDGE_INFER_ASSIGN(program_.symbol_sources, find_symbol_sources(graph_));
   for (size_t n = 0; n < graph_.nodes().size(); ++n) {
     const Node& node = graph_.nodes()[n];
     node_ = static_cast<int32_t>(n);

@@ -65,7 +65,6 @@ class Lowering {
 
  private:
   Status declare_inputs();
-  Status find_symbol_sources();
   Status finish_outputs();
 
   const Graph& graph_;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "compiler/fallback/symbol_sources.h"
 #include "compiler/program/prebuilt_step.h"
 #include "compiler/program/row_access.h"
 #include "runtime/program/buffer_plan.h"
@@ -67,23 +68,7 @@ class Builder {
       outputs_.push_back(
           declare({.role = BufferRole::kOutput, .dtype = t.dtype, .sizes = t.sizes, .index = index++}));
     }
-    for (const Symbol& s : graph_.symbols()) {
-      bool found = false;
-      index = 0;
-      for (const GraphInput& input : graph_.inputs()) {
-        const std::vector<SymInt>& sizes = graph_.value(input.value).type.sizes;
-        for (size_t d = 0; d < sizes.size() && !found; ++d) {
-          const auto minus = (sizes[d] - SymInt::symbol(s.name)).constant();
-          if (!minus) continue;
-          program_.symbol_sources.push_back({index, static_cast<int32_t>(d), *minus});
-          found = true;
-        }
-        ++index;
-      }
-      if (!found)
-        return fail(ErrorCode::kUnsupported, "graph @{}: no input has a size from which {} follows",
-                    graph_.name(), s.name);
-    }
+    EDGE_INFER_ASSIGN(program_.symbol_sources, find_symbol_sources(graph_));
     return {};
   }
 

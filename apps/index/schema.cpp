@@ -127,10 +127,13 @@ Result<std::unique_ptr<Database>> open_index(const std::filesystem::path& path, 
   }
   EDGE_INFER_ASSIGN(Database opened, Database::open(path, mode));
   auto database = std::make_unique<Database>(std::move(opened));
-  EDGE_INFER_ASSIGN(const int64_t objects, database->integer("SELECT count(*) FROM sqlite_schema"));
-  if (objects == 0 && mode == OpenMode::kCreate) EDGE_INFER_RETURN_IF_ERROR(create_schema(*database));
-  EDGE_INFER_RETURN_IF_ERROR(check_schema(*database));
-  EDGE_INFER_RETURN_IF_ERROR(database->run("PRAGMA journal_mode = WAL"));
+  const auto set_up = [&]() -> Status {
+    EDGE_INFER_ASSIGN(const int64_t objects, database->integer("SELECT count(*) FROM sqlite_schema"));
+    if (objects == 0 && mode == OpenMode::kCreate) EDGE_INFER_RETURN_IF_ERROR(create_schema(*database));
+    EDGE_INFER_RETURN_IF_ERROR(check_schema(*database));
+    return database->run("PRAGMA journal_mode = WAL");
+  };
+  EDGE_INFER_RETURN_IF_ERROR(database->run_when_free(set_up));
   // In WAL mode this loses at most the last documents when the power fails, never the file; a killed process
   // loses nothing.
   EDGE_INFER_RETURN_IF_ERROR(database->run("PRAGMA synchronous = NORMAL; PRAGMA cell_size_check = ON"));

@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace edge_infer {
@@ -189,6 +191,18 @@ Status Database::run(const std::string& sql) const {
   const int code = sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return error(code);
   return {};
+}
+
+Status Database::run_when_free(const std::function<Status()>& step) const {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
+  constexpr std::chrono::milliseconds kPause{2};
+  while (true) {
+    Status done = step();
+    const bool busy = !done && (sqlite3_errcode(handle()) & 0xff) == SQLITE_BUSY;
+    if (done || !busy || std::chrono::steady_clock::now() >= deadline) return done;
+    if (sqlite3_get_autocommit(handle()) == 0) EDGE_INFER_RETURN_IF_ERROR(run("ROLLBACK"));
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 Result<int64_t> Database::integer(std::string_view sql) const {

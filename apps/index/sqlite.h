@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -69,6 +70,10 @@ class Database {
   Result<Statement> prepare(std::string_view sql) const;
   // Runs one or more statements without parameters.
   Status run(const std::string& sql) const;
+  // Runs `step` until no other connection is in its way, as long as a writer waits for another. For steps
+  // that SQLite refuses at once instead of waiting, as it could be for ever: a reader that begins to write, a
+  // change of the journal mode. Between attempts no transaction is open.
+  Status run_when_free(const std::function<Status()>& step) const;
   // The first column of the first row as an integer.
   Result<int64_t> integer(std::string_view sql) const;
   Result<std::string> text(std::string_view sql) const;

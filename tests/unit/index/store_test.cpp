@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -134,6 +135,24 @@ TEST(OpenIndex, empty_file_becomes_an_index) {
   write_text(folder / "i.db", "");
   EXPECT_TRUE(IndexStore::open(folder / "i.db", FakeEmbedder().space()).has_value());
   EXPECT_TRUE(verify_index(folder / "i.db").has_value());
+}
+
+TEST(OpenIndex, many_writers_may_open_a_new_file_at_once) {
+  TemporaryFolder folder;
+  for (int round = 0; round < 40; ++round) {
+    const fs::path path = folder / fmt::format("{}.db", round);
+    std::vector<std::thread> threads;
+    std::vector<std::string> errors(6);
+    std::barrier start(static_cast<std::ptrdiff_t>(errors.size()));
+    for (std::string& error : errors)
+      threads.emplace_back([&] {
+        start.arrive_and_wait();
+        const auto opened = open_index(path, OpenMode::kCreate);
+        if (!opened) error = opened.error().message;
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const std::string& error : errors) ASSERT_EQ(error, "") << "round " << round;
+  }
 }
 
 TEST(OpenIndex, names_that_look_like_uris_are_names) {

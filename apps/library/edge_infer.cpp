@@ -45,6 +45,8 @@ int32_t code_of(ErrorCode code) {
       return EDGE_INFER_CANCELLED;
     case ErrorCode::kInternal:
       return EDGE_INFER_INTERNAL;
+    case ErrorCode::kUnavailable:
+      return EDGE_INFER_UNAVAILABLE;
   }
   return EDGE_INFER_INTERNAL;
 }
@@ -133,6 +135,8 @@ const char* edge_infer_code_name(int32_t code) {
       return "cancelled";
     case EDGE_INFER_INTERNAL:
       return "internal error";
+    case EDGE_INFER_UNAVAILABLE:
+      return "unavailable";
     default:
       return "unknown code";
   }

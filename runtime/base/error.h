@@ -19,6 +19,7 @@ enum class ErrorCode {
   kResourceExhausted,  // memory, disk or a stated limit
   kIoError,            // the system refused a read or a write
   kCancelled,          // stopped on request
+  kUnavailable,        // a device that worked is lost; others may answer
   kInternal,           // a defect of ours
 };
 

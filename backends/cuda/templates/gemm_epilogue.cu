@@ -11,9 +11,6 @@ constexpr i32 kWarpBlocks = kTileLoads > 0 ? kBlocksInUse * 2 : kBlocksInUse;
 FN u32 shared_address(const void* p) {
   return (u32)__cvta_generic_to_shared(p);
 }
-FN i32 least(i32 a, i32 b) {
-  return a < b ? a : b;
-}
 // The 16-byte piece `piece` of row `row` in rows of 128 bytes from a multiple of 128 on: no bank is met twice by 8 rows.
 FN u32 swizzled(u32 rows, i32 row, i32 piece) {
   return rows + row * 128 + ((piece ^ (row & 7)) << 4);
@@ -69,6 +66,8 @@ FN void request_block(u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 
 }
 template <i32 kWidth>
 FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
+  // Addresses are made anew for each block: kept for all of them they would take the registers of sums.
+  asm volatile("" : "+r"(lane), "+r"(m0));
 #pragma unroll
   for (i32 j = 0; j < kWidth; j += 16) {
     u32 in[kTileLoads > 0 ? kTileLoads : 1][4], out[kTileStores > 0 ? kTileStores : 1][4];

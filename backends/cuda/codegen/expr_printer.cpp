@@ -188,6 +188,8 @@ ExprPrinter::Text ExprPrinter::emit(ExprId id) {
 ExprPrinter::Text ExprPrinter::emit_new(ExprId id) {
   const Expr& e = nest_.expr(id);
   const Lane lane = lane_of(e.dtype);
+  if (hooks_.node && e.operands[0] != kNoExpr && e.kind != Expr::Kind::kLoad)
+    if (std::string text = hooks_.node(id); !text.empty()) return {.code = std::move(text)};
   switch (e.kind) {
     case Expr::Kind::kConst: {
       std::string code = is_float(lane) ? number_literal(e.number, lane) : integer_literal(e.integer, lane);

@@ -32,6 +32,8 @@ struct ExprHooks {
   // Of a kLoad or kLocal node: its value in registers ("t0[j]"). Predicate and other value of a load are
   // the hook's matter as well.
   std::function<std::string(loop::ExprId)> leaf{};
+  // Of any other node that computes: a cheaper form of what it means here ("fast_erf(x)").
+  std::function<std::string(loop::ExprId)> node{};
   // Of a value ("acc[j]").
   std::function<std::string(int32_t value)> value{};
   // Of an axis as a number ("(n0 + j)").

@@ -35,7 +35,8 @@ class Compilation {
     EDGE_INFER_ASSIGN(out_.passes, run_passes(out_.graph, pipeline()));
     EDGE_INFER_ASSIGN(LoopProgram fused, lower(false));
     EDGE_INFER_RETURN_IF_ERROR(add_form(std::move(fused)));
-    if (std::ranges::any_of(out_.forms.front().nests, keeps_rows_whole) && !out_.graph.symbols().empty())
+    if (target_.splits_rows && std::ranges::any_of(out_.forms.front().nests, keeps_rows_whole) &&
+        !out_.graph.symbols().empty())
       EDGE_INFER_RETURN_IF_ERROR(add_split_form());
     std::vector<ProgramForm> forms;
     for (size_t f = 0; f < out_.forms.size(); ++f)
@@ -44,6 +45,7 @@ class Compilation {
                        .kernels = std::move(kernels_[f]),
                        .splits_columns = f > 0,
                        .packed_format = generator_.packed_format(DType::kF32),
+                       .packed_f16_format = generator_.packed_format(DType::kF16),
                        .packed_bf16_format = generator_.packed_format(DType::kBF16)});
     EDGE_INFER_ASSIGN(out_.program, build_program(out_.graph, target_, forms));
     return std::move(out_);
@@ -53,14 +55,19 @@ class Compilation {
   PipelineOptions pipeline() const {
     PipelineOptions options = options_.passes;
     if (!options.passes) options.passes = compile_pipeline(options_.precision);
+    options.context.precision = half();
     return options;
   }
+
+  DType half() const { return options_.precision == DType::kF16 ? DType::kF16 : DType::kBF16; }
 
   Result<LoopProgram> lower(bool split_rows) const {
     loop::LowerOptions options;
     options.attention_block_rows = target_.attention_block_rows;
     options.fuse = options_.fuse;
-    options.bf16_class = generator_.accumulation_class(DType::kBF16);
+    options.half = half();
+    options.half_class = generator_.accumulation_class(half());
+    options.narrow_temps = target_.narrow_temps && options_.precision != DType::kF32;
     options.accepts = [this, split_rows](const LoopNest& nest) -> Status {
       if (split_rows && keeps_rows_whole(nest))
         return fail(ErrorCode::kUnsupported, "slot refused: few rows a worker");

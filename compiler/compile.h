@@ -20,7 +20,7 @@ namespace edge_infer {
 struct CompileOptions {
   PipelineOptions passes{};       // `passes.passes` empty: the compile pipeline
   bool fuse = true;               // false: each graph op a kernel of its own
-  DType precision = DType::kF32;  // kBF16: linears round their operands to it
+  DType precision = DType::kF32;  // kF16, kBF16: linears round their operands to it
   // The schedule of a nest; empty: the generator's own choice.
   std::function<Schedule(const loop::LoopNest&)> schedule{};
 };

@@ -23,7 +23,7 @@ typedef u16 out_type;
 #define ATTENTION_TYPE "f16"
 #define ATTENTION_ONES 0x3c003c00u
 #define ATTENTION_OUT_F32 0
-#define ATTENTION_WAITS 0  // griddepcontrol: sm_90 and newer
+#define ATTENTION_BEGIN (void)0  // or launch_dependents(), wait_for_producers()
 #define ATTENTION_Q_ROW 2304
 #define ATTENTION_Q_OFFSET 0
 #define ATTENTION_K_ROW 2304
@@ -87,9 +87,7 @@ __device__ __forceinline__ void attention(const u16* q, const u16* k, const u16*
   extern __shared__ __align__(1024) u8 shared[];
   const u32 q_tile = shared_address(shared), k_tiles = q_tile + ROWS * DIM * 2, v_tiles = k_tiles + 2 * TILE_BYTES;
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
-#if ATTENTION_WAITS
-  asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
-#endif
+  ATTENTION_BEGIN;
   const i32 items = (i32)count * ATTENTION_HEADS;
   for (i32 item = blockIdx.x; item < items; item += gridDim.x) {
     // Head item mod HEADS of unit item / HEADS.

@@ -26,7 +26,7 @@ typedef float real;
 #define ATTENTION_SCALE 0.125
 #define ATTENTION_ROWS 8         // of a warp
 #define ATTENTION_UNIT_ROWS 64   // of an item
-#define ATTENTION_WAITS 0        // griddepcontrol: sm_90 and newer
+#define ATTENTION_BEGIN (void)0  // or launch_dependents(), wait_for_producers()
 #define ATTENTION_Q_ROW 2304
 #define ATTENTION_Q_OFFSET 0
 #define ATTENTION_K_ROW 2304
@@ -66,9 +66,7 @@ __device__ __forceinline__ void attention(const q_type* q, const k_type* k, cons
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   real* weights = all_weights + warp * ROWS * KEYS;
   const real none = -(real)__int_as_float(0x7f800000);
-#if ATTENTION_WAITS
-  asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
-#endif
+  ATTENTION_BEGIN;
   const i64 items = count * ATTENTION_HEADS;
   for (i64 item = blockIdx.x; item < items; item += gridDim.x) {
     // Head item mod HEADS of unit item / HEADS.

@@ -5,41 +5,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "backends/cuda/codegen/cuda_text.h"
 #include "backends/cuda/codegen/embedded_sources.h"
 #include "backends/cuda/templates/attention_plan.h"
 
 namespace edge_infer::cuda {
 namespace {
 
-// SHIM
-enum class Lane { kF32, kF64 };
-std::string_view memory_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-    case DType::kBF16:
-      return "u16";
-    case DType::kF64:
-      return "double";
-    case DType::kI32:
-      return "i32";
-    case DType::kI64:
-      return "i64";
-    default:
-      return "float";
-  }
-}
-std::string number_literal(double value, Lane lane) {
-  return lane == Lane::kF32 ? fmt::format("{:a}f", static_cast<float>(value)) : fmt::format("{:a}", value);
-}
-std::string select_prelude(std::string_view) {
-  return std::string(embedded_source("prelude.cu")) + R"(
-inline float f32_from_f16(u16 h) { float x; asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h)); return x; }
-inline u16 f16_from_f32(float x) { u16 h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x)); return h; }
-inline float f32_from_bf16(u16 h) { return __uint_as_float((u32)h << 16); }
-inline u16 bf16_from_f32(float x) { u16 h; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x)); return h; }
-)";
-}
-// END SHIM
 constexpr int64_t kHintKeys = 128;  // of a sequence, for cost estimates
 
 std::string_view source_name(AttentionForm form) {
@@ -91,7 +63,8 @@ class Writer {
     out += define("Q_ROW", a_.q.row) + define("Q_OFFSET", a_.q.offset) + define("K_ROW", a_.k.row) +
            define("K_OFFSET", a_.k.offset) + define("V_ROW", a_.v.row) + define("V_OFFSET", a_.v.offset) +
            define("OUT_ROW", a_.out.row) + define("OUT_OFFSET", a_.out.offset);
-    if (plan_.form != AttentionForm::kWgmma) out += define("WAITS", plan_.launch.waits ? 1 : 0);
+    if (plan_.form != AttentionForm::kWgmma)
+      out += define("BEGIN", plan_.launch.waits ? "launch_dependents(), wait_for_producers()" : "(void)0");
     if (plan_.form == AttentionForm::kSimt) return out + simt_definitions();
     out += define("TYPE", narrow == DType::kF16 ? "\"f16\"" : "\"bf16\"");
     out += define("OUT_F32", dtype(a_.out.buffer) == DType::kF32 ? 1 : 0);

@@ -34,6 +34,8 @@ typedef u16 out_type;
 #define ATTENTION_V_OFFSET 1536
 #define ATTENTION_OUT_ROW 768
 #define ATTENTION_OUT_OFFSET 0
+__device__ inline void launch_dependents() {}
+__device__ inline void wait_for_producers() {}
 #endif
 
 #define UNROLL _Pragma("unroll")
@@ -151,13 +153,13 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
   const u32 staging = v_tiles + STAGES * TILE_BYTES;
   const u32 k_full = staging + (ATTENTION_OUT_F32 ? 0 : 64 * DIM * 2), v_full = k_full + 8 * STAGES;
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  launch_dependents();
   if (thread == 0) {
     for (int s = 0; s < 2 * STAGES; s++) barrier_init(k_full + 8 * s);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+  wait_for_producers();
   const i32 items = (i32)count * ATTENTION_HEADS, grid = gridDim.x;
 
   // Thread 0 asks for blocks in the order of their use, of this item and those after it.

@@ -46,6 +46,8 @@ int32_t code_of(ErrorCode code) {
     case ErrorCode::kDeviceLost:
     case ErrorCode::kInternal:
       return EDGE_INFER_INTERNAL;
+    case ErrorCode::kUnavailable:
+      return EDGE_INFER_UNAVAILABLE;
   }
   return EDGE_INFER_INTERNAL;
 }
@@ -134,6 +136,8 @@ const char* edge_infer_code_name(int32_t code) {
       return "cancelled";
     case EDGE_INFER_INTERNAL:
       return "internal error";
+    case EDGE_INFER_UNAVAILABLE:
+      return "unavailable";
     default:
       return "unknown code";
   }

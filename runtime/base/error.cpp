@@ -20,6 +20,8 @@ const char* error_code_name(ErrorCode code) {
       return "cancelled";
     case ErrorCode::kDeviceLost:
       return "device lost";
+    case ErrorCode::kUnavailable:
+      return "unavailable";
     case ErrorCode::kInternal:
       return "internal error";
   }

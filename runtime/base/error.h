@@ -20,6 +20,7 @@ enum class ErrorCode {
   kIoError,            // the system refused a read or a write
   kCancelled,          // stopped on request
   kDeviceLost,         // an accelerator has failed and runs nothing any more
+  kUnavailable,        // a device that worked is lost; others may answer
   kInternal,           // a defect of ours
 };
 

@@ -31,8 +31,8 @@ struct Target {
 };
 
 struct LoadedKernel {
-  KernelFn function = nullptr;
-  size_t scratch_bytes = 0;  // per worker
+  KernelFn function = nullptr;  // null where the kernel does not run on the host
+  size_t scratch_bytes = 0;     // per worker
 };
 
 struct NamedBlob {

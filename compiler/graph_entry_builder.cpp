@@ -181,7 +181,11 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::improve(const Entry& ent
     better = compiled(*site, entry.guards, settings);
     if (better) return *std::move(better);
     if (better.error().code == ErrorCode::kCancelled) break;
-    log_warning("kernels for {} are not compiled: {}", site->generator->target(), better.error().message);
+    if (site == &compilation_.accelerator)
+      log_warning("{}: kernels are not compiled, the processor answers: {}", site->generator->target(),
+                  better.error().message);
+    else
+      log_warning("kernels are not compiled, the prebuilt ones serve: {}", better.error().message);
     if (compilation_.cache != nullptr)
       compilation_.cache->add_event("failed", "graph:" + graph_.name(), better.error().message);
   }

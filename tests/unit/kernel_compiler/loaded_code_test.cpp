@@ -8,6 +8,7 @@
 
 #include "backends/cpu/code_arena.h"
 #include "backends/cpu/device.h"
+#include "runtime/executor/bound_program.h"
 
 namespace edge_infer {
 namespace {

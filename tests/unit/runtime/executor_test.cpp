@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "runtime/executor/bound_program.h"
 #include "runtime/executor/team.h"
 #include "runtime/module.h"
 #include "runtime/program/buffer_plan.h"

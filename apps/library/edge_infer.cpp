@@ -43,7 +43,6 @@ int32_t code_of(ErrorCode code) {
       return EDGE_INFER_IO_ERROR;
     case ErrorCode::kCancelled:
       return EDGE_INFER_CANCELLED;
-    case ErrorCode::kDeviceLost:
     case ErrorCode::kInternal:
       return EDGE_INFER_INTERNAL;
     case ErrorCode::kDeviceLost:

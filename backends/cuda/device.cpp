@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backends/cuda/pack_rows.h"
+#include "backends/cuda/program.h"
 #include "backends/cuda/target.h"
 #include "runtime/base/log.h"
 
@@ -53,6 +54,10 @@ Status CudaDevice::load_text(std::string_view name, const char* ptx, const CudaL
   EDGE_INFER_RETURN_IF_ERROR(usable());
   const CurrentContext current(*this);
   return kernels_->load_text(name, ptx, launch);
+}
+
+Result<std::unique_ptr<Executable>> CudaDevice::bind(Program program, ConstantSource& constants) const {
+  return CudaProgram::bind(std::move(program), shared_from_this(), constants);
 }
 
 Result<size_t> CudaDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {

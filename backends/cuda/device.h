@@ -50,7 +50,7 @@ class CurrentContext {
 
 // All methods may be called from any thread. Packed formats are those of pack_rows.h. Uses the primary
 // context, as other users of the GPU in this process do.
-class CudaDevice final : public Device {
+class CudaDevice final : public Device, public std::enable_shared_from_this<CudaDevice> {
  public:
   // Errors: kUnsupported "no CUDA device: ..." (no driver, no GPU, none like `select`, or one that no code of
   // this build runs on), kInvalidArgument for a bad option.
@@ -64,6 +64,7 @@ class CudaDevice final : public Device {
 
   // A LoadedKernel without function: the kernel is there. Errors: kNotFound.
   Result<LoadedKernel> load_kernel(std::string_view name) const override;
+  Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override;
   // Also under names "prebuilt:cuda.<...>": what takes the place of the runtime's own kernels.
   using Device::load_code;
   Result<std::vector<LoadedKernel>> load_code(std::span<const NamedBlob> blobs) const override;

@@ -8,6 +8,7 @@
 #include "backends/cuda/codegen/plain_kernel.h"
 #include "backends/cuda/templates/attention_template.h"
 #include "backends/cuda/templates/gemm_f32.h"
+#include "backends/cuda/templates/gemm_schedule.h"
 #include "backends/cuda/templates/gemm_template.h"
 #include "compiler/codegen/row_cost.h"
 
@@ -61,6 +62,23 @@ Status CudaCodeGenerator::accepts(const loop::LoopNest& nest) const {
       break;
   }
   return accepts_plain(nest, target_);
+}
+
+std::vector<int64_t> CudaCodeGenerator::row_classes() const {
+  // Where the best tile changes (gpu_measured.md section 1): launches, waves, and power set the limit.
+  return {512, 4096};
+}
+
+Schedule CudaCodeGenerator::schedule_for(const loop::LoopNest& nest, int64_t rows) const {
+  if (family_of(nest) != Family::kGemm) return {};
+  constexpr int64_t kManyRows = 32'768;
+  for (const loop::Stmt& stmt : std::get<loop::For>(nest.body.front().node).body)
+    if (const auto* gemm = std::get_if<loop::Gemm>(&stmt.node)) {
+      const auto& sizes = nest.buffers[static_cast<size_t>(gemm->weight)].sizes;
+      return default_gemm_schedule(*sizes[0].constant(), *sizes[1].constant(), std::min(rows, kManyRows),
+                                   target_);
+    }
+  return {};
 }
 
 std::vector<Schedule> CudaCodeGenerator::candidates(const loop::LoopNest& nest) const {

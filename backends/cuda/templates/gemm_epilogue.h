@@ -13,7 +13,7 @@ struct GemmEpilogue {
   int tile_loads = 0, tile_stores = 0;  // operands and results that are staged
   // struct Slots, tile_operand(), tile_result() and epilogue(), which call functions of gemm_functions.cu.
   std::string text;
-  std::string slots;  // `{b2, b3, s0}`: what k() makes Slots of
+  std::string slots;        // `{b2, b3, s0}`: what k() makes Slots of
   int warp_blocks() const;  // kWarpBlocks of gemm_epilogue.cu
 };
 

@@ -106,8 +106,8 @@ std::string entry(const Product& p, const GemmTile& tile, const TileFit& fits, c
   Lines lines;
   ExprPrinter printer(nest, lines);
   const std::string rows = printer.index(p.gemm.rows);
-  std::string text = fmt::format("extern \"C\" __global__ void __launch_bounds__(kThreads, {}) k(const i64* n",
-                                 fits.per_sm);
+  std::string text =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__(kThreads, {}) k(const i64* n", fits.per_sm);
   for (size_t i = 0; i < nest.buffers.size(); ++i)
     text += fmt::format(", {}{}* b{}", nest.buffers[i].access == loop::Access::kOut ? "" : "const ",
                         memory_type(nest.buffers[i].dtype), i);

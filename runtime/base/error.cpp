@@ -20,11 +20,6 @@ const char* error_code_name(ErrorCode code) {
       return "cancelled";
     case ErrorCode::kDeviceLost:
       return "device lost";
-<<<<<<< HEAD
-=======
-    case ErrorCode::kUnavailable:
-      return "unavailable";
->>>>>>> cudaattn
     case ErrorCode::kInternal:
       return "internal error";
   }

@@ -20,10 +20,6 @@ enum class ErrorCode {
   kIoError,            // the system refused a read or a write
   kCancelled,          // stopped on request
   kDeviceLost,         // an accelerator has failed and runs nothing any more
-<<<<<<< HEAD
-=======
-  kUnavailable,  // a device that worked is lost; others may answer
->>>>>>> cudaattn
   kInternal,           // a defect of ours
 };
 

@@ -20,7 +20,7 @@ namespace edge_infer {
 struct CompileOptions {
   PipelineOptions passes{};       // `passes.passes` empty: the compile pipeline
   bool fuse = true;               // false: each graph op a kernel of its own
-  DType precision = DType::kF32;  // kBF16: linears round their operands to it
+  DType precision = DType::kF32;  // kF16, kBF16: linears round their operands to it
   // The schedule of a nest; empty: the generator's own choice.
   std::function<Schedule(const loop::LoopNest&)> schedule{};
 };
@@ -39,10 +39,12 @@ Result<KernelPlan> plan_kernel(const loop::LoopNest& nest, const Schedule& sched
                                const CodeGenerator& generator, const KernelCompiler& compiler);
 
 struct CompiledGraph {
-  Graph graph;                           // after the passes
-  std::vector<loop::LoopProgram> forms;  // [0] fused; [1], where there is one, for few rows a worker
-  std::vector<SymInt> when;              // when each form runs
-  std::vector<KernelPlan> kernels;       // distinct, in order of first use
+  Graph graph;  // after the passes
+  // Fused, once for each of the generator's row classes; then, where there is one, for few rows a worker.
+  std::vector<loop::LoopProgram> forms;
+  std::vector<SymInt> when;                       // when each form runs
+  std::vector<std::vector<size_t>> form_kernels;  // of each form, for each of its nests: which of `kernels`
+  std::vector<KernelPlan> kernels;                // distinct, in order of first use
   Program program;
   std::vector<PassReport> passes;
 };

@@ -45,7 +45,7 @@ int32_t code_of(ErrorCode code) {
       return EDGE_INFER_CANCELLED;
     case ErrorCode::kInternal:
       return EDGE_INFER_INTERNAL;
-    case ErrorCode::kUnavailable:
+    case ErrorCode::kDeviceLost:
       return EDGE_INFER_UNAVAILABLE;
   }
   return EDGE_INFER_INTERNAL;

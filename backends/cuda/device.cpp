@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backends/cuda/pack_rows.h"
+#include "backends/cuda/program.h"
 #include "backends/cuda/target.h"
 #include "runtime/base/log.h"
 
@@ -53,6 +54,10 @@ Status CudaDevice::load_text(std::string_view name, const char* ptx, const CudaL
   EDGE_INFER_RETURN_IF_ERROR(usable());
   const CurrentContext current(*this);
   return kernels_->load_text(name, ptx, launch);
+}
+
+Result<std::unique_ptr<Executable>> CudaDevice::bind(Program program, ConstantSource& constants) const {
+  return CudaProgram::bind(std::move(program), shared_from_this(), constants);
 }
 
 Result<size_t> CudaDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {
@@ -128,7 +133,7 @@ Status CudaDevice::check(DriverCode code, std::string_view what) const {
       lost_.store(true, std::memory_order_release);
       log_warning("{} is lost: {}", facts_.name, text);
     }
-    return fail(ErrorCode::kUnavailable, "{} is lost: {}", facts_.name, text);
+    return fail(ErrorCode::kDeviceLost, "{} is lost: {}", facts_.name, text);
   }
   return fail(code == driver_code::kOutOfMemory ? ErrorCode::kResourceExhausted : ErrorCode::kInternal, "{}",
               text);
@@ -136,10 +141,10 @@ Status CudaDevice::check(DriverCode code, std::string_view what) const {
 
 Status CudaDevice::usable() const {
   if (process_ != ::getpid())
-    return fail(ErrorCode::kUnavailable, "{} was opened by another process; a forked one cannot use it",
+    return fail(ErrorCode::kDeviceLost, "{} was opened by another process; a forked one cannot use it",
                 facts_.name);
   if (lost_.load(std::memory_order_acquire))
-    return fail(ErrorCode::kUnavailable, "{} is lost: {}", facts_.name, lost_why_);
+    return fail(ErrorCode::kDeviceLost, "{} is lost: {}", facts_.name, lost_why_);
   return {};
 }
 

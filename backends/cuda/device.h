@@ -50,7 +50,7 @@ class CurrentContext {
 
 // All methods may be called from any thread. Packed formats are those of pack_rows.h. Uses the primary
 // context, as other users of the GPU in this process do.
-class CudaDevice final : public Device {
+class CudaDevice final : public Device, public std::enable_shared_from_this<CudaDevice> {
  public:
   // Errors: kUnsupported "no CUDA device: ..." (no driver, no GPU, none like `select`, or one that no code of
   // this build runs on), kInvalidArgument for a bad option.
@@ -64,6 +64,7 @@ class CudaDevice final : public Device {
 
   // A LoadedKernel without function: the kernel is there. Errors: kNotFound.
   Result<LoadedKernel> load_kernel(std::string_view name) const override;
+  Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override;
   // Also under names "prebuilt:cuda.<...>": what takes the place of the runtime's own kernels.
   using Device::load_code;
   Result<std::vector<LoadedKernel>> load_code(std::span<const NamedBlob> blobs) const override;
@@ -78,18 +79,18 @@ class CudaDevice final : public Device {
               std::span<std::byte> out) const override;
 
   // `what` names the use in errors: "the weights". Errors: kResourceExhausted with the bytes, for the memory
-  // of the GPU as for the limit; kUnavailable.
+  // of the GPU as for the limit; kDeviceLost.
   Result<DeviceBuffer> allocate(size_t bytes, std::string_view what) const;
   Result<PinnedBuffer> allocate_pinned(size_t bytes, std::string_view what) const;
   // Constants that lie on the device already.
   ConstantTable& constants() const { return constants_; }
   size_t bytes_in_use() const { return bytes_in_use_.load(std::memory_order_relaxed); }
 
-  // A driver call's result as a Status. Errors: kResourceExhausted (out of memory), kUnavailable for an error
+  // A driver call's result as a Status. Errors: kResourceExhausted (out of memory), kDeviceLost for an error
   // after which the context is spoiled: the device is lost then; else kInternal. The message is "<what>:
   // <name of the error> (<text>)".
   Status check(DriverCode code, std::string_view what) const;
-  // Errors: kUnavailable with what lost it, at once.
+  // Errors: kDeviceLost with what lost it, at once.
   Status usable() const;
 
   // For DeviceBuffer and PinnedBuffer alone.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 namespace edge_infer::cuda {
@@ -111,7 +112,7 @@ void CudaExecution::fill_block(const BlockLayout& layout, std::span<const Tensor
   }
 }
 
-Status CudaExecution::enqueue(const Class& chosen, LaunchMode mode) {
+Status CudaExecution::enqueue(const Class& chosen, LaunchMode mode, std::span<const EventHandle> marks) {
   const CudaDevice& device = *plan_.device;
   const Driver& driver = device.driver();
   const BlockLayout& layout = chosen.launches.layout();
@@ -125,7 +126,7 @@ Status CudaExecution::enqueue(const Class& chosen, LaunchMode mode) {
         device.check(driver.graph_launch(chosen.graph.handle(), stream_), "replay a graph"));
     ++counts_.replays;
   } else {
-    EDGE_INFER_RETURN_IF_ERROR(chosen.launches.launch(stream_));
+    EDGE_INFER_RETURN_IF_ERROR(chosen.launches.launch(stream_, marks));
     counts_.launches += chosen.launches.size();
   }
   for (size_t b = 0; b < plan_.program.buffers.size(); ++b) {
@@ -163,8 +164,8 @@ void CudaExecution::read_outputs(const BlockLayout& layout, std::span<const Tens
   }
 }
 
-Status CudaExecution::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                          LaunchMode mode) {
+Result<CudaExecution::Class*> CudaExecution::begin(std::span<const TensorView> inputs,
+                                                   std::span<const TensorView> outputs, LaunchMode mode) {
   const CudaDevice& device = *plan_.device;
   EDGE_INFER_RETURN_IF_ERROR(device.usable());
   EDGE_INFER_RETURN_IF_ERROR(plan_.table.bind_symbols(sizes_, inputs));
@@ -173,7 +174,6 @@ Status CudaExecution::run(std::span<const TensorView> inputs, std::span<const Te
   SymbolValues symbols;
   symbols.count = plan_.program.symbols.size();
   std::copy_n(sizes_.symbols.begin(), symbols.count, symbols.of.begin());
-  const CurrentContext current(device);
   EDGE_INFER_RETURN_IF_ERROR(reserve(symbols));
   // Sizes grow with the symbols in all programs that the compiler makes; another one is refused, not run
   // beyond its memory.
@@ -185,12 +185,49 @@ Status CudaExecution::run(std::span<const TensorView> inputs, std::span<const Te
   const SymbolValues limits = plan_.classes.limits_for(symbols, memory_->capacity);
   EDGE_INFER_ASSIGN(Class * chosen, find_class(limits, plan_.conditions_at(sizes_.symbols), mode));
   fill_block(chosen->launches.layout(), inputs);
+  return chosen;
+}
+
+Status CudaExecution::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                          LaunchMode mode) {
+  const CudaDevice& device = *plan_.device;
+  const CurrentContext current(device);
+  EDGE_INFER_ASSIGN(const Class* chosen, begin(inputs, outputs, mode));
   Status status = enqueue(*chosen, mode);
   if (status) status = wait();
   // Whatever was enqueued has to be over before its memory is used again.
   if (!status) device.driver().stream_synchronize(stream_);
   if (status) read_outputs(chosen->launches.layout(), outputs);
   return status;
+}
+
+Result<std::vector<int64_t>> CudaExecution::profile(std::span<const TensorView> inputs,
+                                                    std::span<const TensorView> outputs) {
+  const CudaDevice& device = *plan_.device;
+  const CurrentContext current(device);
+  EDGE_INFER_ASSIGN(const Class* chosen, begin(inputs, outputs, LaunchMode::kLaunches));
+  std::vector<EventHandle> marks(chosen->launches.size() + 1, nullptr);
+  Status status;
+  for (EventHandle& mark : marks)
+    if (status) status = device.check(device.driver().event_create(&mark, 0), "make an event");
+  if (status) status = enqueue(*chosen, LaunchMode::kLaunches, marks);
+  if (status) status = wait();
+  if (!status) device.driver().stream_synchronize(stream_);
+  std::vector<int64_t> times(plan_.calls.size(), 0);
+  size_t launch = plan_.read_block == nullptr ? 0 : 1;
+  for (size_t c = 0; c < plan_.calls.size() && status; ++c) {
+    if ((chosen->launches.conditions() >> plan_.calls[c].condition & 1U) == 0) continue;
+    float milliseconds = 0;
+    status = device.check(device.driver().event_elapsed_time(&milliseconds, marks[launch], marks[launch + 1]),
+                          "read an event");
+    times[c] = std::max<int64_t>(std::llround(static_cast<double>(milliseconds) * 1e6), 1);
+    ++launch;
+  }
+  for (const EventHandle mark : marks)
+    if (mark != nullptr) device.driver().event_destroy(mark);
+  if (!status) return std::unexpected(status.error());
+  read_outputs(chosen->launches.layout(), outputs);
+  return times;
 }
 
 Status CudaExecution::prepare() {

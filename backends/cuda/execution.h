@@ -28,15 +28,20 @@ class CudaExecution {
   // Graphs at most, the least recently used one goes.
   static constexpr size_t kMostGraphs = 6;
 
-  // `plan` outlives the execution. Errors: kResourceExhausted, kUnavailable.
+  // `plan` outlives the execution. Errors: kResourceExhausted, kDeviceLost.
   static Result<std::unique_ptr<CudaExecution>> create(const CudaPlan& plan);
   CudaExecution(const CudaExecution&) = delete;
   CudaExecution& operator=(const CudaExecution&) = delete;
   ~CudaExecution();
 
   // Returns when the outputs are written. Errors: kInvalidArgument (as BoundProgram::run), kResourceExhausted
-  // (then a smaller call may work), kUnavailable.
+  // (then a smaller call may work), kDeviceLost.
   Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, LaunchMode mode);
+
+  // Runs once, each kernel by itself, and says how long each call of the program took, in nanoseconds; 0 for
+  // those that did not run. Errors: as run().
+  Result<std::vector<int64_t>> profile(std::span<const TensorView> inputs,
+                                       std::span<const TensorView> outputs);
 
   // Makes the graphs that calls of all sizes up to the capacity need, off the path of a call.
   Status prepare();
@@ -56,8 +61,11 @@ class CudaExecution {
   explicit CudaExecution(const CudaPlan& plan) : plan_(plan) {}
   Status reserve(const SymbolValues& needed);
   Result<Class*> find_class(const SymbolValues& limits, uint64_t conditions, LaunchMode mode);
+  // What a call's sizes ask for, with the block filled.
+  Result<Class*> begin(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                       LaunchMode mode);
   void fill_block(const BlockLayout& layout, std::span<const TensorView> inputs);
-  Status enqueue(const Class& chosen, LaunchMode mode);
+  Status enqueue(const Class& chosen, LaunchMode mode, std::span<const EventHandle> marks = {});
   Status wait();
   void read_outputs(const BlockLayout& layout, std::span<const TensorView> outputs) const;
   size_t bytes_of(size_t buffer) const;

@@ -16,7 +16,7 @@ struct ExecutionMemory {
   DeviceBuffer block;                // BlockLayout, device side
   PinnedBuffer pinned;               // BlockLayout, host side
 
-  // Errors: kResourceExhausted naming bytes and capacity, kUnavailable.
+  // Errors: kResourceExhausted naming bytes and capacity, kDeviceLost.
   static Result<ExecutionMemory> allocate(const CudaPlan& plan, const SymbolValues& capacity);
 
   size_t device_bytes() const { return arena.bytes() + block.bytes(); }

@@ -115,9 +115,15 @@ Result<LaunchList> LaunchList::make(const CudaPlan& plan, const ExecutionMemory&
   return list;
 }
 
-Status LaunchList::launch(StreamHandle stream) const {
+Status LaunchList::launch(StreamHandle stream, std::span<const EventHandle> marks) const {
   const CudaDevice& device = *plan_->device;
-  for (const Launch& launch : launches_) {
+  const auto mark = [&](size_t i) -> Status {
+    if (marks.empty()) return {};
+    return device.check(device.driver().event_record(marks[i], stream), "record an event");
+  };
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const Launch& launch = launches_[i];
+    EDGE_INFER_RETURN_IF_ERROR(mark(i));
     LaunchAttribute attributes[2] = {};
     unsigned count = 0;
     if (launch.cluster > 1) {
@@ -140,7 +146,7 @@ Status LaunchList::launch(StreamHandle stream) const {
                                                    const_cast<void**>(launch.parameters.data()), nullptr),
                      "launch a kernel"));
   }
-  return {};
+  return mark(launches_.size());
 }
 
 Result<GraphExec> LaunchList::instantiate(StreamHandle stream) const {

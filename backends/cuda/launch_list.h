@@ -33,12 +33,13 @@ class GraphExec {
 class LaunchList {
  public:
   // The calls whose condition's bit is set. `memory` outlives the list. Errors: kInternal (a tensor map that
-  // the driver refuses), kUnavailable.
+  // the driver refuses), kDeviceLost.
   static Result<LaunchList> make(const CudaPlan& plan, const ExecutionMemory& memory,
                                  const SymbolValues& limits, uint64_t conditions);
 
-  // The device's context is current for both.
-  Status launch(StreamHandle stream) const;
+  // The device's context is current for both. `marks`: none, or an event to record before each launch and
+  // one after the last.
+  Status launch(StreamHandle stream, std::span<const EventHandle> marks = {}) const;
   // One node a launch in order: plain edges, and programmatic ones where both kernels take part in it.
   Result<GraphExec> instantiate(StreamHandle stream) const;
 

@@ -25,7 +25,7 @@ struct CudaPlan {
   };
 
   // Errors: kNotFound (a kernel is not loaded), kUnsupported (state and saved buffers, prebuilt kernels other
-  // than the device's own), kResourceExhausted, kUnavailable, what `constants` reports, kInternal (a program
+  // than the device's own), kResourceExhausted, kDeviceLost, what `constants` reports, kInternal (a program
   // that does not verify).
   static Result<std::unique_ptr<CudaPlan>> bind(Program program, std::shared_ptr<const CudaDevice> device,
                                                 ConstantSource& constants);

@@ -74,6 +74,20 @@ Status CudaProgram::run(std::span<const TensorView> inputs, std::span<const Tens
   return status;
 }
 
+Status CudaProgram::run(RunContext&, std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                        int) const {
+  return run(inputs, outputs);
+}
+
+Result<std::vector<int64_t>> CudaProgram::profile(RunContext&, std::span<const TensorView> inputs,
+                                                  std::span<const TensorView> outputs) const {
+  EDGE_INFER_ASSIGN(std::unique_ptr<CudaExecution> execution, take());
+  const ExecutionCounts before = execution->counts();
+  Result<std::vector<int64_t>> times = execution->profile(inputs, outputs);
+  give_back(std::move(execution), before);
+  return times;
+}
+
 CudaProgramStatistics CudaProgram::statistics() const {
   const std::lock_guard lock(mutex_);
   CudaProgramStatistics statistics;

@@ -1,4 +1,4 @@
-// CudaProgram: a Program on a CUDA device, ready to run: what BoundProgram is on the CPU.
+// CudaProgram: the Executable of a CUDA device.
 #pragma once
 
 #include <condition_variable>
@@ -28,7 +28,7 @@ struct CudaProgramStatistics {
 };
 
 // Thread-safe.
-class CudaProgram {
+class CudaProgram final : public Executable {
  public:
   // The kernels are loaded on the device. Uploads the constants that are not there yet. Errors: as
   // CudaPlan::bind and CudaExecution::create.
@@ -38,12 +38,22 @@ class CudaProgram {
 
   // Inputs and outputs are dense, in host memory; inputs satisfy the entry's guards; outputs hold exactly
   // what the program computes. Errors: kInvalidArgument, kResourceExhausted (naming bytes: a smaller call may
-  // work), kUnavailable (the device is lost: so is every later call), kInternal.
+  // work), kDeviceLost (the device is lost: so is every later call), kInternal.
   Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
   // The same in the other mode, to compare.
   Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, LaunchMode mode) const;
 
-  const Program& program() const { return plan_->program; }
+  // Contexts hold nothing: calls share the program's executions.
+  std::unique_ptr<RunContext> make_context() const override { return std::make_unique<RunContext>(); }
+  // Workers are not used.
+  Status run(RunContext& context, std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             int max_workers) const override;
+  // Each kernel by itself, between two events.
+  Result<std::vector<int64_t>> profile(RunContext& context, std::span<const TensorView> inputs,
+                                       std::span<const TensorView> outputs) const override;
+  const Program& program() const override { return plan_->program; }
+  // Of all executions.
+  size_t peak_arena_bytes() const override { return statistics().device_bytes; }
   const CudaDevice& device() const { return *plan_->device; }
   const CudaPlan& plan() const { return *plan_; }
   CudaProgramStatistics statistics() const;

@@ -14,7 +14,7 @@ EmittedNest emit_attention(const Expansion& graph, const Node& node, int64_t blo
     const auto known = std::find(result.arguments.begin(), result.arguments.end(), v);
     if (known != result.arguments.end()) return static_cast<int32_t>(known - result.arguments.begin());
     result.arguments.push_back(v);
-    nest.buffers.push_back({access, type(v).dtype, type(v).sizes});
+    nest.buffers.push_back({access, graph.stored_dtype(v), type(v).sizes});
     return static_cast<int32_t>(nest.buffers.size()) - 1;
   };
   Attention attention;

@@ -7,7 +7,8 @@
 #include "compiler/graph/graph_builder.h"
 #include "compiler/graph/op_table.h"
 #include "compiler/graph/ops.h"
-#include "compiler/loop/find_bf16_gemms.h"
+#include "compiler/loop/find_half_gemms.h"
+#include "compiler/loop/lower.h"
 #include "compiler/loop/pointwise.h"
 
 namespace edge_infer::loop {
@@ -52,9 +53,13 @@ Attribute renamed(const Attribute& attribute, const Renames& names) {
 
 class Expander {
  public:
-  Expander(const Graph& from, const std::set<NodeId>& whole, bool bf16_gemm)
-      : from_(from), whole_(whole), out_{Graph(from.name()), {}, {}, {}, {}, {}}, b_(out_.graph) {
-    if (bf16_gemm) bf16_ = find_bf16_gemms(from, whole);
+  Expander(const Graph& from, const std::set<NodeId>& whole, const LowerOptions& options)
+      : from_(from),
+        whole_(whole),
+        options_(options),
+        out_{Graph(from.name()), {}, {}, {}, {}, {}},
+        b_(out_.graph) {
+    if (!options.half_class.empty()) half_ = find_half_gemms(from, whole, options.half, options.narrow_temps);
   }
 
   Result<Expansion> run() {
@@ -78,6 +83,7 @@ class Expander {
       if (map_[v] != kNoValue && out_.original[static_cast<size_t>(map_[v])] == kNoValue)
         out_.original[static_cast<size_t>(map_[v])] = static_cast<ValueId>(v);
     find_users();
+    if (options_.narrow_temps && !options_.half_class.empty()) find_narrow();
     return std::move(out_);
   }
 
@@ -158,8 +164,8 @@ class Expander {
   NodeKind kind_of(const Node& node, NodeId origin) const {
     const std::string& name = node.op->name;
     if (whole_.count(origin) > 0) return NodeKind::kPrebuilt;
-    if (bf16_.rounded_weights.count(origin) > 0) return NodeKind::kConstant;
-    if (bf16_.gemms.count(origin) > 0) return NodeKind::kGemm;
+    if (half_.rounded_weights.count(origin) > 0) return NodeKind::kConstant;
+    if (half_.gemms.count(origin) > 0) return NodeKind::kGemm;
     if (is_view(node)) return NodeKind::kView;
     if (is_pointwise(node)) return NodeKind::kPure;
     if (name == "aten.cat") {
@@ -193,7 +199,8 @@ class Expander {
     for (const ValueId v : node.inputs) inputs.push_back(mapped(v));
     std::vector<ValueId> results;
     if (node.op->name == "aten._to_copy" && !inputs.empty() &&
-        bf16_.wide_sums.count(from_.value(node.inputs[0]).producer) > 0) {
+        (half_.wide_sums.count(from_.value(node.inputs[0]).producer) > 0 ||
+         half_.stored_operands.count(id) > 0)) {
       results = {inputs[0]};
     } else if (whole_.count(id) == 0) {
       EDGE_INFER_ASSIGN(results, parts(node, inputs));
@@ -213,7 +220,7 @@ class Expander {
     for (auto& [name, value] : attributes) value = renamed(value, renames_);
     std::vector<TensorType> types;
     for (const ValueId v : node.outputs) types.push_back(type_of(v));
-    if (bf16_.wide_sums.count(id) > 0) types[0].dtype = DType::kF32;
+    if (half_.wide_sums.count(id) > 0) types[0].dtype = DType::kF32;
     Node probe{node.op, inputs, attributes, {}};
     const bool attention = node.op->name == "edge.varlen_attention" && whole_.count(id) == 0;
     const NodeKind kind = kind_of(probe, id);
@@ -387,9 +394,32 @@ class Expander {
     }
   }
 
+  void find_narrow() {
+    const Graph& g = out_.graph;
+    out_.narrow = options_.half;
+    out_.is_narrow.assign(static_cast<size_t>(g.value_count()), false);
+    std::set<ValueId> kept;
+    for (const GraphOutput& o : g.outputs()) kept.insert(out_.base(o.value));
+    for (NodeId id = 0; id < static_cast<NodeId>(g.nodes().size()); ++id)
+      if (out_.kind(id) == NodeKind::kPrebuilt) {
+        for (const ValueId v : g.node(id).inputs)
+          if (v != kNoValue) kept.insert(out_.base(v));
+        kept.insert(g.node(id).outputs.begin(), g.node(id).outputs.end());
+      }
+    for (NodeId id = 0; id < static_cast<NodeId>(g.nodes().size()); ++id) {
+      if (out_.kind(id) == NodeKind::kView || out_.kind(id) == NodeKind::kConstant) continue;
+      for (const ValueId v : g.node(id).outputs) {
+        const TensorType& t = type(v);
+        const bool wide = t.rank() > 0 && t.sizes.back().constant().value_or(1) > 1;
+        out_.is_narrow[static_cast<size_t>(v)] = t.dtype == DType::kF32 && wide && kept.count(v) == 0;
+      }
+    }
+  }
+
   const Graph& from_;
   const std::set<NodeId>& whole_;
-  Bf16Gemms bf16_;
+  const LowerOptions& options_;
+  HalfGemms half_;
   Expansion out_;
   GraphBuilder b_;
   Renames renames_;
@@ -447,8 +477,8 @@ std::optional<RowView> row_view(const Graph& graph, ValueId v) {
   return RowView{v, *next - *offset, *offset};
 }
 
-Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole, bool bf16_gemm) {
-  return Expander(graph, whole, bf16_gemm).run();
+Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole, const LowerOptions& options) {
+  return Expander(graph, whole, options).run();
 }
 
 }  // namespace edge_infer::loop

@@ -30,9 +30,16 @@ struct Expansion {
   std::vector<std::vector<NodeId>> users;  // by value: ascending, through views; each node once
   // The caller's name of each size symbol that an axis or a value could have been named.
   std::map<std::string, SymInt, std::less<>> symbol_names;
+  // By value: f32 results that lie in memory as `narrow` (LowerOptions::narrow_temps); empty for none.
+  std::vector<bool> is_narrow{};
+  DType narrow = DType::kF32;
 
   NodeKind kind(NodeId id) const { return kinds[static_cast<size_t>(id)]; }
   const std::vector<NodeId>& users_of(ValueId v) const { return users[static_cast<size_t>(v)]; }
+  // The type of the value's elements in memory.
+  DType stored_dtype(ValueId v) const {
+    return !is_narrow.empty() && is_narrow[static_cast<size_t>(base(v))] ? narrow : graph.value(v).type.dtype;
+  }
   // What a view is a view of.
   ValueId base(ValueId v) const;
   // The node that computes the value's base; kNoNode for inputs and constants.
@@ -41,9 +48,12 @@ struct Expansion {
   std::vector<size_t> reduced(const Node& node) const;
 };
 
-// `whole`: nodes of the caller's graph that keep their prebuilt kernels. `bf16_gemm`: linears of bf16
-// operands are kGemm, too; where all that reads one widens it to f32, its sum is not rounded in between.
-Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole, bool bf16_gemm);
+struct LowerOptions;
+
+// `whole`: nodes of the caller's graph that keep their prebuilt kernels. With LowerOptions::half_class
+// linears of such operands are kGemm, too; where all that reads one widens it to f32, its sum is not rounded
+// in between.
+Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole, const LowerOptions& options);
 
 // How attention reads rows: element (t, c) of the value is base[t * row + offset + c]. nullopt where it is
 // not so.

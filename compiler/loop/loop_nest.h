@@ -188,8 +188,8 @@ struct Reduce {
   std::vector<AxisId> axes;
 };
 // For each n: value = sum over ascending k of a(m, k) * w[n, k] in f32, then `body` (statements over n: Let,
-// Store, StoreLocal; no Reduce). `a` is f32 or bf16, as the weight; it reads at (m, k), (m), (k); m is the
-// work axis. Class f32.k1: one chain of fma.
+// Store, StoreLocal; no Reduce). `a` is f32, f16 or bf16, as the weight; it reads at (m, k), (m), (k); m is
+// the work axis. Class f32.k1: one chain of fma.
 struct Gemm {
   int32_t value;
   AxisId n, k;

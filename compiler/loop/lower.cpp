@@ -22,8 +22,8 @@ class ProgramWriter {
     program_.name = graph_.name();
     program_.accumulation_class = "f32.k1";
     for (const Group& group : schedule.groups)
-      if (group.emitted && group.emitted->nest.accumulation_class == options_.bf16_class)
-        program_.accumulation_class = options_.bf16_class;
+      if (group.emitted && group.emitted->nest.accumulation_class == options_.half_class)
+        program_.accumulation_class = options_.half_class;
     program_.symbols = graph_.symbols();
     buffer_of_.assign(static_cast<size_t>(g_.graph.value_count()), -1);
     for (const GraphInput& i : g_.graph.inputs()) add_buffer(i.value, Role::kInput);
@@ -45,7 +45,7 @@ class ProgramWriter {
   int32_t add_buffer(ValueId v, Role role) {
     ProgramBuffer b;
     b.role = role;
-    b.dtype = g_.graph.value(v).type.dtype;
+    b.dtype = role == Role::kTemp ? g_.stored_dtype(v) : g_.graph.value(v).type.dtype;
     b.sizes = own_sizes(v);
     b.value = g_.original[static_cast<size_t>(v)];
     program_.buffers.push_back(std::move(b));
@@ -216,7 +216,7 @@ Result<LoopProgram> lower(const Graph& graph, const LowerOptions& options) {
                   graph.value(i.value).name);
   std::set<NodeId> whole;
   for (;;) {
-    EDGE_INFER_ASSIGN(const Expansion expansion, expand(graph, whole, !options.bf16_class.empty()));
+    EDGE_INFER_ASSIGN(const Expansion expansion, expand(graph, whole, options));
     Schedule groups;
     groups.refused = refused_attention(expansion, options);
     if (groups.refused.empty()) {

@@ -17,9 +17,14 @@ struct LowerOptions {
   // everything is accepted.
   std::function<Status(const LoopNest&)> accepts{};
   int64_t attention_block_rows = 32;
-  // Class of products of bf16 operands (CodeGenerator::accumulation_class); empty: they keep prebuilt
-  // kernels.
-  std::string bf16_class{};
+  // Class of products of operands of the type `half`, f16 or bf16 (CodeGenerator::accumulation_class); empty:
+  // they keep prebuilt kernels.
+  std::string half_class{};
+  DType half = DType::kBF16;
+  // f32 results that nests leave to each other lie in memory as `half`: rounded where they are stored,
+  // widened where they are read. Inputs, outputs, constants, what prebuilt kernels touch and results of one
+  // column (statistics of rows) stay as they are.
+  bool narrow_temps = false;
   bool fuse = true;          // false: every op in a nest of its own
   int max_ops = 64;          // scalar operations of a fused nest
   int max_buffers = 8;       // of a fused nest, besides the operands of a gemm

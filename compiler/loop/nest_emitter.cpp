@@ -133,7 +133,7 @@ void NestEmitter::emit(Batch& batch) {
       batch.current = v;
       const ExprId e = at(v, index_of(v, row_, 0));
       if (failed()) break;
-      row_body_.push_back({Store{argument(v, Access::kOut), row_, e}});
+      row_body_.push_back({Store{argument(v, Access::kOut), row_, stored(v, e)}});
     }
   } else if (batch.is_gemm) {
     emit_gemm(batch);
@@ -161,7 +161,8 @@ void NestEmitter::emit_loop(Batch& batch, Scope& loop) {
     if (failed()) return;
     if (is_held(v)) loop.body->push_back({StoreLocal{local_of_.at(v), loop.column, e}});
     if (is_stored(v))
-      loop.body->push_back({Store{argument(v, Access::kOut), row_ * batch.columns + loop.column, e}});
+      loop.body->push_back(
+          {Store{argument(v, Access::kOut), row_ * batch.columns + loop.column, stored(v, e)}});
   }
 }
 
@@ -179,7 +180,7 @@ void NestEmitter::emit_gemm(Batch& batch) {
   const Sizes matrix = {rows_, k_extent};
   const Index element = {row_, k_extent.constant() == 1 ? SymInt(0) : axis_symbol(gemm.k)};
   const size_t before = nest_.exprs.size();
-  gemm.a = at(x, reshape(element, matrix, type(x).sizes, bounds_));
+  gemm.a = b_->cast(at(x, reshape(element, matrix, type(x).sizes, bounds_)), type(n.inputs[1]).dtype);
   if (failed()) return;
   int operations = 0;
   for (size_t e = before; e < nest_.exprs.size(); ++e) {
@@ -190,7 +191,7 @@ void NestEmitter::emit_gemm(Batch& batch) {
   if (operations > options_.max_prologue_ops)
     return refuse(fmt::format("slot refused: prologue of {} operations", operations));
   gemm.weight = argument(n.inputs[1], Access::kPacked);
-  if (type(n.inputs[1]).dtype == DType::kBF16) nest_.accumulation_class = options_.bf16_class;
+  if (type(n.inputs[1]).dtype != DType::kF32) nest_.accumulation_class = options_.half_class;
   operands_ = static_cast<int>(arguments_.size());
   gemm.value = gemm_value_ = new_value(DType::kF32, 1);
   Scope loop;
@@ -242,7 +243,8 @@ int32_t NestEmitter::argument(ValueId v, Access access) {
       return static_cast<int32_t>(i);
   }
   arguments_.push_back(v);
-  nest_.buffers.push_back({access, type(v).dtype, type(v).sizes});
+  nest_.buffers.push_back(
+      {access, access == Access::kPacked ? type(v).dtype : g_.stored_dtype(v), type(v).sizes});
   return static_cast<int32_t>(arguments_.size()) - 1;
 }
 

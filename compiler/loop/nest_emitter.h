@@ -104,6 +104,7 @@ class NestEmitter {
   SymInt indirect(ExprId expr, const SymInt& size);
   int32_t let(ExprId expr, Scope& scope);
   ExprId anything(DType dtype);  // stands in after a failure
+  ExprId stored(ValueId v, ExprId e) { return b_->cast(e, g_.stored_dtype(v)); }
   Scope& loop_scope();
   int level_of(const SymInt& e) const;
 

@@ -40,8 +40,10 @@ ExprId NestEmitter::anything(DType dtype) {
 ExprId NestEmitter::load(ValueId v, const Index& index) {
   const int32_t buffer = argument(v, Access::kIn);
   const SymInt flat = linearize(index, type(v).sizes);
-  if (guard_ == kNoExpr) return b_->load(buffer, flat);
-  return b_->load(buffer, flat, guard_, zero(*b_, type(v).dtype));
+  const DType memory = nest_.buffers[static_cast<size_t>(buffer)].dtype;
+  const ExprId element =
+      guard_ == kNoExpr ? b_->load(buffer, flat) : b_->load(buffer, flat, guard_, zero(*b_, memory));
+  return b_->cast(element, type(v).dtype);
 }
 
 // The loop around the current expression, else the row.

@@ -448,8 +448,8 @@ class ScopeCheck {
     EDGE_INFER_RETURN_IF_ERROR(expression(gemm.a));
     if (mentions(gemm.a, n.name)) return invalid("a depends on {}", n.name);
     const DType dtype = nest_.buffers[weight].dtype;
-    if (dtype != DType::kF32 && dtype != DType::kBF16)
-      return invalid("the weight b{} is {}, expected f32 or bf16", gemm.weight, dtype_name(dtype));
+    if (dtype != DType::kF32 && dtype != DType::kBF16 && dtype != DType::kF16)
+      return invalid("the weight b{} is {}, expected f32, f16 or bf16", gemm.weight, dtype_name(dtype));
     if (nest_.expr(gemm.a).dtype != dtype)
       return invalid("a is {}, expected {} as the weight", dtype_name(nest_.expr(gemm.a).dtype),
                      dtype_name(dtype));

@@ -27,11 +27,11 @@ bool is_served(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-Result<bool> assign_precision(Graph& graph, const PassContext&) {
+Result<bool> assign_precision(Graph& graph, const PassContext& context) {
   std::map<ValueId, ValueId> narrowed;  // by value of the new graph
   const auto narrow = [&](GraphBuilder& b, ValueId v) {
     const auto [at, is_new] = narrowed.emplace(v, kNoValue);
-    if (is_new) at->second = b.op("aten._to_copy", {v}, {{"dtype", DType::kBF16}});
+    if (is_new) at->second = b.op("aten._to_copy", {v}, {{"dtype", context.precision}});
     return at->second;
   };
   return rewrite(graph,

@@ -17,6 +17,8 @@ namespace edge_infer {
 struct PassContext {
   // Largest tensor that fold_constants computes, in elements.
   int64_t fold_limit = 4096;
+  // What assign_precision rounds operands to, f16 or bf16.
+  DType precision = DType::kBF16;
 };
 
 // Gives equal computations one form: views, copies and conversions that do nothing disappear, squeeze,
@@ -47,8 +49,9 @@ Result<bool> decompose(Graph& graph, const PassContext& context);
 // or none. Not in the default pipeline: only a compiler that joins constants when it packs them gains.
 Result<bool> merge_parallel_linears(Graph& graph, const PassContext& context);
 
-// Rounds operand and weight of each f32 linear with a constant weight to bf16; sums, bias and all else stay
-// in f32. Needs linears merged: joined constants are rounded as one. Run for the precision bf16 alone.
+// Rounds operand and weight of each f32 linear with a constant weight to PassContext::precision; sums, bias
+// and all else stay in f32. Needs linears merged: joined constants are rounded as one. Run for the precisions
+// f16 and bf16 alone.
 Result<bool> assign_precision(Graph& graph, const PassContext& context);
 
 // What a graph has gone through: captured -> canonical -> primitive.
@@ -64,7 +67,7 @@ struct PassInfo {
 // All passes in order.
 std::span<const PassInfo> graph_passes();
 // The names of the passes that come before lowering to loops: the default pipeline and what only a compiler
-// gains from. `precision`: f32, or bf16 for linears in that.
+// gains from. `precision`: f32, or f16 or bf16 for linears in that.
 std::vector<std::string> compile_pipeline(DType precision = DType::kF32);
 
 struct PipelineOptions {

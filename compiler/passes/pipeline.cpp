@@ -62,7 +62,7 @@ std::vector<std::string> compile_pipeline(DType precision) {
   std::vector<std::string> names;
   for (const PassInfo& pass : kPasses) {
     // Lowering takes whole ops apart itself, knowing what shares a row.
-    if (pass.name == "decompose" || (pass.name == "assign_precision" && precision != DType::kBF16)) continue;
+    if (pass.name == "decompose" || (pass.name == "assign_precision" && precision == DType::kF32)) continue;
     names.emplace_back(pass.name);
   }
   return names;

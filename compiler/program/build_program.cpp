@@ -184,7 +184,9 @@ class Builder {
   }
 
   static std::string packed_format(const ProgramForm& form, DType dtype) {
-    return dtype == DType::kBF16 ? form.packed_bf16_format : form.packed_format;
+    return dtype == DType::kBF16  ? form.packed_bf16_format
+           : dtype == DType::kF16 ? form.packed_f16_format
+                                  : form.packed_format;
   }
 
   void add_nest(const ProgramForm& form, const Step& step, const std::vector<int32_t>& buffers,

@@ -25,8 +25,8 @@ struct ProgramForm {
   // Products whose kernels can be split along their columns get a phase of their own, where all workers share
   // the columns; else they join the phase of what they read, where each worker keeps its rows.
   bool splits_columns = false;
-  // Of packed constants of f32 and of bf16, CodeGenerator::packed_format().
-  std::string packed_format, packed_bf16_format{};
+  // Of packed constants of f32, f16 and bf16, CodeGenerator::packed_format().
+  std::string packed_format, packed_f16_format{}, packed_bf16_format{};
 };
 
 // A program whose phases are those of all forms, each form's under its condition; exactly one condition holds

@@ -96,10 +96,4 @@ std::string integer_literal(int64_t value, Lane lane) {
   return fmt::format("{}l", value);
 }
 
-void Lines::add(const std::string& line) {
-  text_.append(static_cast<size_t>(depth_) * 2, ' ');
-  text_ += line;
-  text_ += '\n';
-}
-
 }  // namespace edge_infer::cpu_codegen

@@ -51,7 +51,7 @@ bool KernelPrinter::varies(std::string_view symbol) const {
 
 std::optional<SymInt> KernelPrinter::step_of(const SymInt& index) const {
   if (!lanes_) return SymInt(0);
-  return lane_step(index, nest_.axis(lanes_->axis).name, lanes_->aligned,
+  return lane_step(index, nest_.axis(lanes_->axis).name, lanes_->aligned ? 16 : 1,
                    [this](std::string_view symbol) { return varies(symbol); });
 }
 

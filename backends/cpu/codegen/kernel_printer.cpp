@@ -103,7 +103,7 @@ bool KernelPrinter::lanes_fit(AxisId axis, const Body& body) const {
         if (operand != kNoExpr) open.push_back(operand);
       if (e.kind != loop::Expr::Kind::kLoad && e.kind != loop::Expr::Kind::kLocal) continue;
       const auto unit = [&](const std::string& name) {
-        const auto step = lane_step(e.index, name, false, [&](std::string_view s) { return s == name; });
+        const auto step = lane_step(e.index, name, 1, [&](std::string_view s) { return s == name; });
         return step && step->constant() == 1;
       };
       if (unit(nest_.axis(axis).name)) ++along;

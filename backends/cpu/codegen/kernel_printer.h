@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "backends/cpu/codegen/c_text.h"
-#include "backends/cpu/codegen/index_text.h"
+#include "compiler/codegen/index_text.h"
 #include "compiler/loop/loop_nest.h"
 
 namespace edge_infer::cpu_codegen {
+
+using codegen::IndexPrinter;
+using codegen::lane_step;
 
 // C text of an expression: a scalar or sixteen lanes.
 struct Text {

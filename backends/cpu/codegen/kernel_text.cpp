@@ -59,13 +59,13 @@ bool has_plain_rows(const loop::LoopNest& nest, const loop::Gemm& gemm) {
     return false;
   if (a.operands[0] != loop::kNoExpr) return false;
   const std::string &k = nest.axis(gemm.k).name, &m = nest.work().name;
-  const auto along_k = lane_step(a.index, k, false, [&](std::string_view s) { return s == k; });
+  const auto along_k = lane_step(a.index, k, 1, [&](std::string_view s) { return s == k; });
   if (!along_k || along_k->constant() != 1) return false;
   // Sizes alone may stand beside m and k: a value may differ from row to row in any way.
   for (const std::string& name : a.index.symbols())
     if (name != m && name != k && std::ranges::find(nest.symbols, name, &Symbol::name) == nest.symbols.end())
       return false;
-  return lane_step(row_start(nest, gemm), m, false, [&](std::string_view s) { return s == m; }).has_value();
+  return lane_step(row_start(nest, gemm), m, 1, [&](std::string_view s) { return s == m; }).has_value();
 }
 
 SymInt row_start(const loop::LoopNest& nest, const loop::Gemm& gemm) {

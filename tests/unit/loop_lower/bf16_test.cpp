@@ -62,7 +62,7 @@ size_t count(std::string_view text, std::string_view part) {
 TEST(Bf16Lowering, operands_are_rounded_where_they_are_made_and_sums_never) {
   const Graph graph = in_bf16(kBlock);
   LowerOptions options;
-  options.bf16_class = "bf16.f32";
+  options.half_class = "bf16.f32";
   const auto program = lower(graph, options);
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(program->accumulation_class, "bf16.f32");
@@ -95,7 +95,7 @@ TEST(Bf16Lowering, programs_compute_what_rounded_operands_give) {
   // With products in nests, and with those refused: then the sums are rounded, too.
   for (const char* name : {"bf16.f32", ""}) {
     LowerOptions options;
-    options.bf16_class = name;
+    options.half_class = name;
     const auto program = lower(graph, options);
     ASSERT_TRUE(program) << program.error().message;
     const auto got = evaluate(*program, graph, inputs, constants);
@@ -125,7 +125,7 @@ graph @shared(%x: bf16[T, 16]) symbols(T in 1..64 hint 8) {
 }
 )");
   LowerOptions options;
-  options.bf16_class = "bf16.f32";
+  options.half_class = "bf16.f32";
   const auto program = lower(graph, options);
   ASSERT_TRUE(program) << program.error().message;
   const std::string text = print_loops(*program, graph);

@@ -1,4 +1,4 @@
-#include "backends/cpu/codegen/index_text.h"
+#include "compiler/codegen/index_text.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "runtime/symbolic/sym_node.h"
 
-namespace edge_infer::cpu_codegen {
+namespace edge_infer::codegen {
 namespace {
 
 std::string literal(int64_t value) {
@@ -42,7 +42,10 @@ std::string IndexPrinter::division(const SymInt& atom) const {
   const bool quotient = node.kind == SymKind::kFloorDiv;
   const SymRange dividend = node.args[0].range(ranges), divisor = node.args[1].range(ranges);
   const bool plain = dividend.lo >= 0 && divisor.lo > 0;
-  const char* function = plain ? (quotient ? "udiv" : "umod") : (quotient ? "floordiv1_i64" : "mod1_i64");
+  const bool narrow = narrow_division && plain && dividend.hi <= UINT32_MAX && divisor.hi <= UINT32_MAX;
+  const char* function = narrow  ? (quotient ? "udiv32" : "umod32")
+                         : plain ? (quotient ? "udiv" : "umod")
+                                 : (quotient ? "floordiv1_i64" : "mod1_i64");
   return fmt::format("{}({}, {})", function, print(node.args[0]), print(node.args[1]));
 }
 
@@ -101,7 +104,7 @@ std::string IndexPrinter::print(const SymInt& index) const {
   return text;
 }
 
-std::optional<SymInt> lane_step(const SymInt& index, std::string_view axis, bool aligned,
+std::optional<SymInt> lane_step(const SymInt& index, std::string_view axis, int64_t grain,
                                 const std::function<bool(std::string_view)>& varies) {
   const std::vector<std::string> names = index.symbols();
   if (std::ranges::none_of(names, varies)) return SymInt(0);
@@ -112,13 +115,13 @@ std::optional<SymInt> lane_step(const SymInt& index, std::string_view axis, bool
       return std::nullopt;
     case SymKind::kFloorDiv:
     case SymKind::kMod: {
-      // Within sixteen aligned lanes a dividend c * axis + (multiple of 16 c) crosses no multiple of the
+      // Within `grain` aligned lanes a dividend axis + (multiple of grain) crosses no multiple of the
       // divisor.
       const auto divisor = node.args[1].constant();
-      const auto inner = lane_step(node.args[0], axis, aligned, varies);
-      if (!aligned || !divisor || !inner) return std::nullopt;
+      const auto inner = lane_step(node.args[0], axis, grain, varies);
+      if (grain <= 1 || !divisor || !inner) return std::nullopt;
       const auto step = inner->constant();
-      if (step != 1 || *divisor <= 0 || *divisor % 16 != 0 || !multiple_of(node.args[0], 16, axis))
+      if (step != 1 || *divisor <= 0 || *divisor % grain != 0 || !multiple_of(node.args[0], grain, axis))
         return std::nullopt;
       return node.kind == SymKind::kMod ? SymInt(1) : SymInt(0);
     }
@@ -128,7 +131,7 @@ std::optional<SymInt> lane_step(const SymInt& index, std::string_view axis, bool
         SymInt product = term.coefficient;
         int moving = 0;
         for (const SymInt& factor : term.factors) {
-          const auto step = lane_step(factor, axis, aligned, varies);
+          const auto step = lane_step(factor, axis, grain, varies);
           if (!step) return std::nullopt;
           if (step->constant() == 0) {
             product = product * factor;
@@ -147,4 +150,4 @@ std::optional<SymInt> lane_step(const SymInt& index, std::string_view axis, bool
   }
 }
 
-}  // namespace edge_infer::cpu_codegen
+}  // namespace edge_infer::codegen

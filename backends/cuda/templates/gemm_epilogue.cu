@@ -1,0 +1,123 @@
+// The finished sums of a warp on their way out, in the fragment layout that wgmma and mma.sync share: of every 16 rows x 8
+// columns, lane l has rows l / 4 and l / 4 + 8 and columns 2 (l % 4) and the next.
+//
+// epilogue() is generated. Operands and results of 16 bits that lie row by row (tiles) pass through swizzled shared memory
+// in blocks of 16 x 64, so that global memory sees whole 16-byte pieces of whole lines; the operands of a block are
+// requested one block ahead. Everything else epilogue() reads and writes itself.
+constexpr i32 kBlockBytes = 2048;
+constexpr i32 kBlocksInUse = kTileLoads > kTileStores ? kTileLoads : kTileStores;  // results take the operands' place
+constexpr i32 kWarpBlocks = kTileLoads > 0 ? kBlocksInUse * 2 : kBlocksInUse;
+
+FN u32 shared_address(const void* p) {
+  return (u32)__cvta_generic_to_shared(p);
+}
+// The 16-byte piece `piece` of row `row` in rows of 128 bytes from a multiple of 128 on: no bank is met twice by 8 rows.
+FN u32 swizzled(u32 rows, i32 row, i32 piece) {
+  return rows + row * 128 + ((piece ^ (row & 7)) << 4);
+}
+FN void load_fragments(u32 (&x)[4], u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+               : "r"(address)
+               : "memory");
+}
+// 16 x 16 elements from column j of a block on: fragments of columns j and j + 8.
+FN u32 fragments_at(u32 block, i32 j, i32 lane) {
+  return swizzled(block, lane & 15, j / 8 + (lane >> 4));
+}
+FN void store_fragments(u32 block, i32 j, i32 lane, const u32 (&x)[4]) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(fragments_at(block, j, lane)),
+               "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
+               : "memory");
+#else
+#pragma unroll
+  for (i32 i = 0; i < 4; i++)
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(swizzled(block, lane / 4 + i % 2 * 8, j / 8 + i / 2) + lane % 4 * 4),
+                 "r"(x[i])
+                 : "memory");
+#endif
+}
+// 16 bytes into shared memory; zeros where `valid` is false.
+FN void copy_piece(u32 to, const u16* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+}
+FN void end_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <i32 kPending>
+FN void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Operands of 16 rows from m0 on, kWidth <= 64 columns from n0 on.
+template <i32 kWidth>
+FN void request_block(u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
+#pragma unroll
+  for (i32 tile = 0; tile < kTileLoads; tile++)
+#pragma unroll
+    for (i32 i = 0; i < 4; i++) {
+      const i32 row = i * 4 + lane / 8, m = m0 + row, n = n0 + lane % 8 * 8;
+      const bool valid = m < rows && n < kN && lane % 8 * 8 < kWidth;
+      copy_piece(swizzled(blocks + tile * kBlockBytes, row, lane % 8),
+                 tile_operand(c, tile, valid ? m : 0, valid ? n : 0), valid);
+    }
+  if (kTileLoads > 0) end_copies();
+}
+template <i32 kWidth>
+FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
+  // Addresses are made anew for each block: kept for all of them they would take the registers of sums.
+  asm volatile("" : "+r"(lane), "+r"(m0));
+#pragma unroll
+  for (i32 j = 0; j < kWidth; j += 16) {
+    u32 in[kTileLoads > 0 ? kTileLoads : 1][4], out[kTileStores > 0 ? kTileStores : 1][4];
+#pragma unroll
+    for (i32 i = 0; i < kTileLoads; i++) load_fragments(in[i], fragments_at(blocks + i * kBlockBytes, j, lane));
+#pragma unroll
+    for (i32 h = 0; h < 2; h++)
+      epilogue(c, m0 + lane / 4, n0 + j + h * 8 + lane % 4 * 2, rows, v + j * 2 + h * 4, in, out, h * 2);
+#pragma unroll
+    for (i32 i = 0; i < kTileStores; i++) store_fragments(blocks + i * kBlockBytes, j, lane, out[i]);
+  }
+  __syncwarp();
+#pragma unroll
+  for (i32 tile = 0; tile < kTileStores; tile++)
+#pragma unroll
+    for (i32 i = 0; i < 4; i++) {
+      const i32 row = i * 4 + lane / 8, m = m0 + row, n = n0 + lane % 8 * 8;
+      uint4 x;
+      asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                   : "r"(swizzled(blocks + tile * kBlockBytes, row, lane % 8))
+                   : "memory");
+      if (m < rows && n < kN && lane % 8 * 8 < kWidth)
+        asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(tile_result(c, tile, m, n)), "r"(x.x), "r"(x.y),
+                     "r"(x.z), "r"(x.w)
+                     : "memory");
+    }
+  __syncwarp();
+}
+
+// Sums v of 16 rows from m0 on, kColumns columns from n0 on. kTurn: which of the warp's two sets of blocks holds the
+// operands of the first block. kMore: those of the first block 64 rows (kRowStep) further on are wanted next.
+template <i32 kColumns, i32 kTurn, i32 kRowStep, bool kMore, i32 kDone = 0>
+FN void finish_rows(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
+  constexpr i32 kRest = kColumns - kDone, kWidth = kRest < 64 ? kRest : 64, kNext = kRest - kWidth;
+  constexpr i32 kSet = kBlocksInUse * kBlockBytes;
+  const u32 here = blocks + (kTileLoads > 0 ? kTurn * kSet : 0), there = blocks + (1 - kTurn) * kSet;
+  if constexpr (kTileLoads > 0) {
+    if constexpr (kNext > 0)
+      request_block<(kNext < 64 ? kNext : 64)>(there, c, m0, n0 + kDone + kWidth, rows, lane);
+    else if constexpr (kMore)
+      request_block<(kColumns < 64 ? kColumns : 64)>(there, c, m0 + kRowStep, n0, rows, lane);
+    wait_for_copies<(kNext > 0 || kMore ? 1 : 0)>();
+    __syncwarp();
+  }
+  finish_block<kWidth>(v + kDone / 2, here, c, m0, n0 + kDone, rows, lane);
+  if constexpr (kNext > 0)
+    finish_rows<kColumns, 1 - kTurn, kRowStep, kMore, kDone + kWidth>(v, blocks, c, m0, n0, rows, lane);
+}
+// Blocks that finish_rows() goes through.
+constexpr i32 blocks_of(i32 columns) {
+  return (columns + 63) / 64;
+}

@@ -1,0 +1,25 @@
+// The epilogue slot of the GEMM templates (gemm_epilogue.cu) as text: what happens to the sums of a pair of
+// columns in two rows, and which of the nest's accesses go through shared memory.
+#pragma once
+
+#include <string>
+
+#include "backends/cuda/templates/gemm_nest.h"
+#include "compiler/loop/loop_nest.h"
+
+namespace edge_infer::cuda {
+
+struct GemmEpilogue {
+  int tile_loads = 0, tile_stores = 0;  // operands and results that are staged
+  // struct Slots, tile_operand(), tile_result() and epilogue(), which call functions of gemm_functions.cu.
+  std::string text;
+  std::string slots;        // `{b2, b3, s0}`: what k() makes Slots of
+  int warp_blocks() const;  // kWarpBlocks of gemm_epilogue.cu
+};
+
+// Whether the statements of the gemm's body fit the slot. Errors: kUnsupported, "slot refused: ...".
+Status accepts_epilogue(const loop::LoopNest& nest, const GemmNest& product);
+// `tile_columns`: of the schedule; pads are guarded against only where N is no multiple of it.
+GemmEpilogue gemm_epilogue(const loop::LoopNest& nest, const GemmNest& product, int tile_columns);
+
+}  // namespace edge_infer::cuda

@@ -217,7 +217,7 @@ TEST_F(CudaProgramTest, a_sticky_error_takes_the_device_out) {
   SampleCall call({10});
   const Status failed = run(*program, call);
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(failed.error().code, ErrorCode::kDeviceLost);
   EXPECT_EQ(failed.error().message,
             "Fake GPU is lost: replay a graph: CUDA_ERROR_ILLEGAL_ADDRESS (what the driver says)");
   const size_t launches = fake::state().launches.size();
@@ -226,8 +226,8 @@ TEST_F(CudaProgramTest, a_sticky_error_takes_the_device_out) {
   EXPECT_EQ(again.error().message, failed.error().message);
   EXPECT_EQ(fake::state().launches.size(), launches);
   EXPECT_EQ(device_->load_code("kernel:a", kernel_image("pool").to_blob()).error().code,
-            ErrorCode::kUnavailable);
-  EXPECT_EQ(device_->allocate(1, "x").error().code, ErrorCode::kUnavailable);
+            ErrorCode::kDeviceLost);
+  EXPECT_EQ(device_->allocate(1, "x").error().code, ErrorCode::kDeviceLost);
 }
 
 TEST_F(CudaProgramTest, programs_of_one_model_share_their_weights) {
@@ -284,6 +284,23 @@ TEST_F(CudaProgramTest, threads_run_side_by_side) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(program->statistics().executions, 2U);
   EXPECT_EQ(program->statistics().counts.replays, 240U);
+}
+
+TEST_F(CudaProgramTest, a_profile_has_a_time_for_each_call_that_ran) {
+  const SampleOptions sample{.second_form = true};
+  const auto program = bind(sample);
+  SampleCall call({10, 20});
+  const auto inputs = call.inputs(), outputs = call.outputs();
+  const auto context = program->make_context();
+  const auto times = program->profile(*context, inputs, outputs);
+  ASSERT_TRUE(times) << times.error().message;
+  ASSERT_EQ(times->size(), 4U);
+  EXPECT_GT(times->at(0), 0);
+  EXPECT_GT(times->at(1), 0);
+  EXPECT_EQ(times->at(2), 0);  // the form for more tokens
+  EXPECT_GT(times->at(3), 0);
+  EXPECT_EQ(call.out, expected(call, sample));
+  EXPECT_EQ(fake::state().events, 1);
 }
 
 TEST_F(CudaProgramTest, arguments_are_checked) {

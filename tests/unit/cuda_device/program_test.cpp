@@ -268,6 +268,26 @@ TEST_F(CudaProgramTest, without_a_kernel_for_it_the_stream_copies_the_block) {
   EXPECT_EQ(fake::state().graphs.front().edges.size(), 2U);
 }
 
+TEST_F(CudaProgramTest, the_stream_copies_the_block_on_request) {
+  const auto program = bind({}, {.copy_block = true});
+  check(*program, SampleCall({7, 100}));
+  EXPECT_EQ(fake::state().copies_to_device, 1);
+  EXPECT_EQ(fake::state().graphs.front().nodes.size(), 3U);
+}
+
+TEST_F(CudaProgramTest, statistics_count_all_executions) {
+  const auto program = bind();
+  const size_t small = program->statistics().device_bytes;
+  EXPECT_GT(small, 0U);
+  EXPECT_EQ(program->peak_arena_bytes(), small);
+  check(*program, SampleCall({9000}));
+  EXPECT_GT(program->peak_arena_bytes(), small);
+  EXPECT_EQ(program->peak_arena_bytes(), program->statistics().device_bytes);
+  EXPECT_EQ(fake::state().device_bytes,
+            program->statistics().device_bytes +
+                device_->constants().places.begin()->second.memory.lock()->bytes());
+}
+
 TEST_F(CudaProgramTest, waits_for_the_event) {
   const auto program = bind();
   fake::state().queries_until_ready = 50;

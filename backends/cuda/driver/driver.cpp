@@ -58,13 +58,13 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
     return address;
   };
 #define EDGE_INFER_CUDA_FIND(member, name, api_version, parameters) \
-  assign(driver->member, find(name, api_version));                  \
+  assign(driver->member, find(#name, api_version));                 \
   if (driver->member == nullptr)                                    \
-    return no_device("{} for CUDA {} lacks {}", path, version_text(driver->version), name);
+    return no_device("{} for CUDA {} lacks {}", path, version_text(driver->version), #name);
   EDGE_INFER_CUDA_REQUIRED(EDGE_INFER_CUDA_FIND)
 #undef EDGE_INFER_CUDA_FIND
 #define EDGE_INFER_CUDA_TRY(member, name, api_version, parameters) \
-  if (driver->version >= api_version) assign(driver->member, find(name, api_version));
+  if (driver->version >= api_version) assign(driver->member, find(#name, api_version));
   EDGE_INFER_CUDA_OPTIONAL(EDGE_INFER_CUDA_TRY)
 #undef EDGE_INFER_CUDA_TRY
   if (const DriverCode code = driver->init(0); code != driver_code::kSuccess)

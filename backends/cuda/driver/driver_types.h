@@ -115,7 +115,7 @@ struct GraphEdgeData {
 inline constexpr unsigned char kPortProgrammatic = 1, kDependencyProgrammatic = 1;
 
 // CUtensorMap
-struct alignas(64) EncodedTensorMap {
+struct alignas(128) EncodedTensorMap {
   uint64_t opaque[16] = {};
 };
 

@@ -76,8 +76,10 @@ TEST_P(GemmEmulation, AgreesWithTheEvaluator) {
     pointers.push_back(&expected[i]);
     buffers.push_back({padded[i].bytes.data(), padded[i].sizes[0]});
   }
-  const Status evaluated = loop::evaluate(*nest, c.symbols, pointers);
-  ASSERT_TRUE(evaluated) << evaluated.error().message;
+  if (c.rows > 0) {  // symbols of nests are at least 1
+    const Status evaluated = loop::evaluate(*nest, c.symbols, pointers);
+    ASSERT_TRUE(evaluated) << evaluated.error().message;
+  }
   kernel->run(c.blocks, c.symbols, buffers);
 
   for (size_t i = 0; i < padded.size(); ++i) {

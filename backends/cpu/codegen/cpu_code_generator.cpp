@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "backends/cpu/codegen/check_supported.h"
-#include "backends/cpu/codegen/cost.h"
 #include "backends/cpu/codegen/embedded_sources.h"
 #include "backends/cpu/codegen/kernel_text.h"
 #include "backends/cpu/templates/gemm_bf16_schedule.h"
+#include "compiler/codegen/row_cost.h"
 
 namespace edge_infer {
 
@@ -89,7 +89,7 @@ std::vector<Schedule> CpuCodeGenerator::candidates(const loop::LoopNest& nest) c
 Result<GeneratedKernel> CpuCodeGenerator::generate(const loop::LoopNest& nest,
                                                    const Schedule& schedule) const {
   EDGE_INFER_RETURN_IF_ERROR(accepts(nest));
-  const cpu_codegen::RowCost cost = cpu_codegen::row_cost(nest);
+  const codegen::RowCost cost = codegen::row_cost(nest);
   GeneratedKernel kernel{.flops_per_row = cost.flops, .bytes_per_row = cost.bytes};
   KernelText text;
   bool uses_amx = false;

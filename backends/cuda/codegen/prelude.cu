@@ -187,14 +187,14 @@ struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Pack {
 
 //@ load_vector
 template <i32 V, class T>
-inline void load_vector(const T* p, T (&x)[V]) {
-  *reinterpret_cast<Pack<T, V>*>(x) = *reinterpret_cast<const Pack<T, V>*>(p);
+inline Pack<T, V> load_vector(const T* p) {
+  return *reinterpret_cast<const Pack<T, V>*>(p);
 }
 
 //@ store_vector
 template <i32 V, class T>
-inline void store_vector(T* p, const T (&x)[V]) {
-  *reinterpret_cast<Pack<T, V>*>(p) = *reinterpret_cast<const Pack<T, V>*>(x);
+inline void store_vector(T* p, const Pack<T, V>& x) {
+  *reinterpret_cast<Pack<T, V>*>(p) = x;
 }
 
 //@ Sum

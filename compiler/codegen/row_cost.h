@@ -3,7 +3,7 @@
 
 #include "compiler/loop/loop_nest.h"
 
-namespace edge_infer::cpu_codegen {
+namespace edge_infer::codegen {
 
 struct RowCost {
   double flops = 0;
@@ -12,4 +12,4 @@ struct RowCost {
 // At the symbols' hints.
 RowCost row_cost(const loop::LoopNest& nest);
 
-}  // namespace edge_infer::cpu_codegen
+}  // namespace edge_infer::codegen

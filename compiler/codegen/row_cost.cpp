@@ -1,11 +1,11 @@
-#include "backends/cpu/codegen/cost.h"
+#include "compiler/codegen/row_cost.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
-namespace edge_infer::cpu_codegen {
+namespace edge_infer::codegen {
 namespace {
 
 using loop::Expr;
@@ -102,4 +102,4 @@ RowCost row_cost(const loop::LoopNest& nest) {
   return Counter(nest).row();
 }
 
-}  // namespace edge_infer::cpu_codegen
+}  // namespace edge_infer::codegen

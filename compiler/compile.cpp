@@ -17,11 +17,17 @@ using loop::LoopProgram;
 // little work.
 constexpr int64_t kFewRows = 16;
 
+bool has_gemm(const LoopNest& nest) {
+  return std::ranges::any_of(std::get<loop::For>(nest.body.front().node).body,
+                             [](const loop::Stmt& s) { return std::holds_alternative<loop::Gemm>(s.node); });
+}
 bool keeps_rows_whole(const LoopNest& nest) {
-  const auto& body = std::get<loop::For>(nest.body.front().node).body;
-  const bool has_gemm = std::ranges::any_of(
-      body, [](const loop::Stmt& s) { return std::holds_alternative<loop::Gemm>(s.node); });
-  return has_gemm && nest.split_columns() < 0;
+  return has_gemm(nest) && nest.split_columns() < 0;
+}
+
+// 1 where rows <= most, else 0.
+SymInt at_most(const SymInt& rows, int64_t most) {
+  return min(1, max(0, SymInt(most + 1) - rows));
 }
 
 class Compilation {
@@ -34,7 +40,7 @@ class Compilation {
     out_.graph = graph;
     EDGE_INFER_ASSIGN(out_.passes, run_passes(out_.graph, pipeline()));
     EDGE_INFER_ASSIGN(LoopProgram fused, lower(false));
-    EDGE_INFER_RETURN_IF_ERROR(add_form(std::move(fused)));
+    EDGE_INFER_RETURN_IF_ERROR(add_fused_forms(std::move(fused)));
     if (target_.splits_rows && std::ranges::any_of(out_.forms.front().nests, keeps_rows_whole) &&
         !out_.graph.symbols().empty())
       EDGE_INFER_RETURN_IF_ERROR(add_split_form());
@@ -43,7 +49,7 @@ class Compilation {
       forms.push_back({.loops = &out_.forms[f],
                        .when = out_.when[f],
                        .kernels = std::move(kernels_[f]),
-                       .splits_columns = f > 0,
+                       .splits_columns = target_.splits_rows && f > 0,
                        .packed_format = generator_.packed_format(DType::kF32),
                        .packed_f16_format = generator_.packed_format(DType::kF16),
                        .packed_bf16_format = generator_.packed_format(DType::kBF16)});
@@ -80,18 +86,8 @@ class Compilation {
   // class, same bits.
   Status add_split_form() {
     EDGE_INFER_ASSIGN(LoopProgram split, lower(true));
-    // By the rows of the largest product; in one worker's hands whole rows are always better.
-    SymInt rows = 0;
-    for (const loop::Step& step : out_.forms.front().steps) {
-      if (step.nest < 0) continue;
-      const LoopNest& nest = out_.forms.front().nests[static_cast<size_t>(step.nest)];
-      if (!keeps_rows_whole(nest)) continue;
-      std::map<std::string, SymInt, std::less<>> values;
-      for (size_t s = 0; s < nest.symbols.size(); ++s)
-        values.insert_or_assign(nest.symbols[s].name, step.symbols[s]);
-      const SymInt extent = nest.work().extent.substitute(values);
-      rows = rows == SymInt(0) ? extent : max(rows, extent);
-    }
+    // In one worker's hands whole rows are always better.
+    const SymInt rows = most_rows(out_.forms.front(), keeps_rows_whole);
     const SymInt workers = SymInt::symbol(kWorkersSymbol);
     const SymInt few = min(1, max(0, kFewRows * workers * min(1, workers - 1) - rows));
     out_.when.back() = 1 - few;
@@ -100,17 +96,55 @@ class Compilation {
     return {};
   }
 
-  Status add_form(LoopProgram loops) {
+  // The rows of the largest nest of a kind; 0 where there is none.
+  static SymInt most_rows(const LoopProgram& loops, bool (*counts)(const LoopNest&)) {
+    SymInt rows = 0;
+    for (const loop::Step& step : loops.steps) {
+      if (step.nest < 0) continue;
+      const LoopNest& nest = loops.nests[static_cast<size_t>(step.nest)];
+      if (!counts(nest)) continue;
+      std::map<std::string, SymInt, std::less<>> values;
+      for (size_t s = 0; s < nest.symbols.size(); ++s)
+        values.insert_or_assign(nest.symbols[s].name, step.symbols[s]);
+      const SymInt extent = nest.work().extent.substitute(values);
+      rows = rows == SymInt(0) ? extent : max(rows, extent);
+    }
+    return rows;
+  }
+
+  // One form; or one for each of the generator's row classes, of the same nests with other schedules.
+  Status add_fused_forms(LoopProgram loops) {
+    const std::vector<int64_t> classes = generator_.row_classes();
+    const SymInt rows = most_rows(loops, has_gemm);
+    if (classes.empty() || options_.schedule || rows.constant()) return add_form(std::move(loops));
+    SymInt below = 0;
+    for (const int64_t most : classes) {
+      EDGE_INFER_RETURN_IF_ERROR(add_form(loops, most));
+      out_.when.back() = at_most(rows, most) - below;
+      below = at_most(rows, most);
+    }
+    EDGE_INFER_RETURN_IF_ERROR(add_form(std::move(loops), INT64_MAX));
+    out_.when.back() = 1 - below;
+    return {};
+  }
+
+  // `rows`: the class that schedules are chosen for; 0: none.
+  Status add_form(LoopProgram loops, int64_t rows = 0) {
     std::vector<ProgramForm::Kernel> kernels;
+    std::vector<size_t> used;
     for (const LoopNest& nest : loops.nests) {
-      const Schedule schedule = options_.schedule ? options_.schedule(nest) : Schedule();
+      const Schedule schedule = options_.schedule ? options_.schedule(nest)
+                                : rows > 0        ? generator_.schedule_for(nest, rows)
+                                                  : Schedule();
       EDGE_INFER_ASSIGN(KernelPlan plan, plan_kernel(nest, schedule, generator_, compiler_));
       kernels.push_back({plan.name, plan.generated});
-      if (std::ranges::none_of(out_.kernels, [&](const KernelPlan& k) { return k.name == plan.name; }))
-        out_.kernels.push_back(std::move(plan));
+      const auto known = std::ranges::find(out_.kernels, plan.name, &KernelPlan::name);
+      used.push_back(static_cast<size_t>(known - out_.kernels.begin()));
+      if (known == out_.kernels.end()) out_.kernels.push_back(std::move(plan));
     }
     out_.forms.push_back(std::move(loops));
     out_.when.emplace_back(1);
+    out_.form_kernels.push_back(std::move(used));
     kernels_.push_back(std::move(kernels));
     return {};
   }

@@ -39,10 +39,12 @@ Result<KernelPlan> plan_kernel(const loop::LoopNest& nest, const Schedule& sched
                                const CodeGenerator& generator, const KernelCompiler& compiler);
 
 struct CompiledGraph {
-  Graph graph;                           // after the passes
-  std::vector<loop::LoopProgram> forms;  // [0] fused; [1], where there is one, for few rows a worker
-  std::vector<SymInt> when;              // when each form runs
-  std::vector<KernelPlan> kernels;       // distinct, in order of first use
+  Graph graph;  // after the passes
+  // Fused, once for each of the generator's row classes; then, where there is one, for few rows a worker.
+  std::vector<loop::LoopProgram> forms;
+  std::vector<SymInt> when;                       // when each form runs
+  std::vector<std::vector<size_t>> form_kernels;  // of each form, for each of its nests: which of `kernels`
+  std::vector<KernelPlan> kernels;                // distinct, in order of first use
   Program program;
   std::vector<PassReport> passes;
 };

@@ -27,11 +27,14 @@ std::string node_list(const Graph& graph, const std::vector<NodeId>& nodes) {
   return out;
 }
 
-const KernelPlan* plan_of(const CompiledGraph& compiled, const loop::LoopNest& nest) {
-  const std::string text = loop::print_identity(nest);
-  for (const KernelPlan& plan : compiled.kernels)
-    if (loop::print_identity(plan.nest) == text) return &plan;
-  return nullptr;
+// What a kernel computes: each step of each form that runs it.
+std::string origin_comment(const CompiledGraph& compiled, size_t kernel) {
+  std::string out = fmt::format("// {}\n", compiled.kernels[kernel].nest.name);
+  for (size_t f = 0; f < compiled.forms.size(); ++f)
+    for (const loop::Step& step : compiled.forms[f].steps)
+      if (step.nest >= 0 && compiled.form_kernels[f][static_cast<size_t>(step.nest)] == kernel)
+        out += fmt::format("//   form {}: {}\n", f, node_list(compiled.graph, step.nodes));
+  return out;
 }
 
 }  // namespace
@@ -41,17 +44,15 @@ std::string describe_kernels(const CompiledGraph& compiled) {
   for (size_t f = 0; f < compiled.forms.size(); ++f) {
     const loop::LoopProgram& form = compiled.forms[f];
     out += fmt::format("form {}, when {}\n", f, compiled.when[f].str());
-    std::vector<const KernelPlan*> plans;
-    for (const loop::LoopNest& nest : form.nests) plans.push_back(plan_of(compiled, nest));
     for (const loop::Step& step : form.steps) {
       if (step.nest < 0) {
         out += fmt::format("  prebuilt              : {}\n", node_list(compiled.graph, step.nodes));
         continue;
       }
       const auto n = static_cast<size_t>(step.nest);
-      const KernelPlan* plan = plans[n];
-      out += fmt::format("  {} {:<14}: {}\n", plan == nullptr ? "?" : plan->name.substr(0, 15),
-                         form.nests[n].name, node_list(compiled.graph, step.nodes));
+      const KernelPlan& plan = compiled.kernels[compiled.form_kernels[f][n]];
+      out += fmt::format("  {} {:<14}: {}\n", plan.name.substr(0, 15), form.nests[n].name,
+                         node_list(compiled.graph, step.nodes));
     }
   }
   return out;
@@ -83,9 +84,10 @@ Status write_dump(const CompiledGraph& compiled, KernelCompiler& compiler, const
   std::vector<KernelSource> sources;
   for (size_t k = 0; k < compiled.kernels.size(); ++k) {
     const KernelPlan& plan = compiled.kernels[k];
-    table += fmt::format("{:02}.c = {}: nest {}, schedule {}\n  {}\n", k, plan.name, plan.nest.name,
+    const std::string file = fmt::format("{:02}{}", k, compiler.source_suffix());
+    table += fmt::format("{} = {}: nest {}, schedule {}\n  {}\n", file, plan.name, plan.nest.name,
                          plan.schedule.empty() ? "default" : plan.schedule, plan.key.text());
-    EDGE_INFER_RETURN_IF_ERROR(write(dir / fmt::format("{:02}.c", k), plan.generated.source.source));
+    EDGE_INFER_RETURN_IF_ERROR(write(dir / file, origin_comment(compiled, k) + plan.generated.source.source));
     sources.push_back(plan.generated.source);
     sources.back().keep_assembly = true;
   }
@@ -93,7 +95,9 @@ Status write_dump(const CompiledGraph& compiled, KernelCompiler& compiler, const
   if (!compiler.available()) return {};
   const auto results = compiler.compile(sources);
   for (size_t k = 0; k < results.size(); ++k)
-    if (results[k]) EDGE_INFER_RETURN_IF_ERROR(write(dir / fmt::format("{:02}.s", k), results[k]->assembly));
+    if (results[k])
+      EDGE_INFER_RETURN_IF_ERROR(
+          write(dir / fmt::format("{:02}{}", k, compiler.assembly_suffix()), results[k]->assembly));
   return {};
 }
 

@@ -5,19 +5,31 @@
 
 #include "compiler/codegen/registry.h"
 #include "runtime/cache/kernel_cache.h"
+#include "runtime/device/device.h"
 
 namespace edge_infer {
 
-// Without `generator` or `compiler` nothing is compiled and the fallback serves; without `cache` nothing is
-// kept.
-struct EntryCompilation {
+// Where entries are compiled for, and with what. Without `generator` or `compiler` nothing is compiled.
+struct CompileSite {
+  std::shared_ptr<const Device> device;
   std::shared_ptr<const CodeGenerator> generator;
   std::shared_ptr<KernelCompiler> compiler;
+
+  bool compiles() const { return generator != nullptr && compiler != nullptr; }
+};
+
+// Without a site that compiles the fallback serves; without `cache` nothing is kept.
+struct EntryCompilation {
+  CompileSite host;         // the device of the prebuilt kernels
+  CompileSite accelerator;  // preferred where there is one; the host answers until its entry is made, and
+                            // when it fails
   std::shared_ptr<KernelCache> cache;
   bool eager = false;         // the fallback only
   bool max_autotune = false;  // measure the candidates of each kernel; the choice is kept in the cache
 
-  bool compiles() const { return !eager && generator != nullptr && compiler != nullptr; }
+  bool compiles() const { return !eager && (host.compiles() || accelerator.compiles()); }
+  // The site whose entries serve in the end.
+  const CompileSite& preferred() const { return accelerator.compiles() ? accelerator : host; }
 };
 
 // Version of what a Program means to the runtime: part of the key of every stored entry.

@@ -28,42 +28,59 @@ const char* precision_name(CallSettings::Precision precision) {
   return "?";
 }
 
+// What products round their operands to at a site: precisions that it has no products for are served in f32,
+// which is at least as accurate.
+DType product_type(const CompileSite& site, const CallSettings& settings) {
+  DType type = DType::kF32;
+  if (settings.precision == CallSettings::Precision::kBF16) type = DType::kBF16;
+  if (settings.precision == CallSettings::Precision::kF16) type = DType::kF16;
+  return site.generator->accumulation_class(type).empty() ? DType::kF32 : type;
+}
+
 }  // namespace
 
-GraphEntryBuilder::GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> device,
-                                     std::shared_ptr<ConstantSource> constants, EntryCompilation compilation)
-    : graph_(std::move(graph)),
-      device_(std::move(device)),
-      constants_(std::move(constants)),
-      compilation_(std::move(compilation)) {}
+GraphEntryBuilder::GraphEntryBuilder(Graph graph, std::shared_ptr<ConstantSource> constants,
+                                     EntryCompilation compilation)
+    : graph_(std::move(graph)), constants_(std::move(constants)), compilation_(std::move(compilation)) {}
 
-EntryKey GraphEntryBuilder::entry_key(const CallSettings& settings) {
+bool GraphEntryBuilder::uses(const CompileSite& site) const {
+  if (compilation_.eager || !site.compiles()) return false;
+  return &site != &compilation_.accelerator || !accelerator_lost_.load();
+}
+
+EntryKey GraphEntryBuilder::entry_key(const CompileSite& site, const CallSettings& settings) {
   EntryKey key;
   {
     const std::lock_guard lock(hash_mutex_);
     if (graph_hash_.empty()) graph_hash_ = content_digest(print(graph_));
     key.graph_hash = graph_hash_;
   }
-  key.target = compilation_.generator->target();
-  key.features = compilation_.generator->features();
+  key.target = site.generator->target();
+  key.features = site.generator->features();
   key.settings = fmt::format("precision={};deterministic={}", precision_name(settings.precision),
                              settings.deterministic ? 1 : 0);
   // Whether this process may use the matrix unit shows in the class alone.
-  if (settings.precision == CallSettings::Precision::kBF16)
-    key.settings += ";class=" + compilation_.generator->accumulation_class(DType::kBF16);
+  if (const DType type = product_type(site, settings); type != DType::kF32)
+    key.settings += ";class=" + site.generator->accumulation_class(type);
   key.options = fmt::format("program={}", kProgramVersion);
-  key.generator = compilation_.generator->version();
-  key.compiler = compilation_.compiler->identity();
+  key.generator = site.generator->version();
+  key.compiler = site.compiler->identity();
   return key;
 }
 
-Result<std::shared_ptr<const Entry>> GraphEntryBuilder::cached(const EntryKey& key,
-                                                               std::span<const TensorView> inputs,
-                                                               const CallSettings& settings) {
-  const std::optional<std::string> text = compilation_.cache->find_entry(key);
-  if (!text) return fail(ErrorCode::kNotFound, "no entry is stored");
+Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site,
+                                                         std::span<const TensorView> inputs,
+                                                         const CallSettings& settings) {
+  KernelCache& cache = *compilation_.cache;
+  const Device& device = *site.device;
+  const EntryKey key = entry_key(site, settings);
+  const std::optional<std::string> text = cache.find_entry(key);
+  if (!text) {
+    if (log_topics().cache) log_info("entry {} is compiled: {}", key.id(), cache.explain_miss(key).text());
+    return fail(ErrorCode::kNotFound, "no entry is stored");
+  }
   const auto forget = [&](const Error& error) {
-    compilation_.cache->drop_entry(key, error.message);
+    if (error.code != ErrorCode::kDeviceLost) cache.drop_entry(key, error.message);
     return std::unexpected(error);
   };
   Result<StoredEntry> stored = parse_entry(*text);
@@ -74,8 +91,8 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::cached(const EntryKey& k
   std::vector<KernelBlob> blobs;
   std::vector<std::string> names;
   for (const KernelRef& kernel : stored->program.kernels) {
-    if (!kernel.name.starts_with("kernel:") || device_->load_kernel(kernel.name)) continue;
-    std::optional<KernelBlob> blob = compilation_.cache->find_kernel(kernel.name);
+    if (!kernel.name.starts_with("kernel:") || device.load_kernel(kernel.name)) continue;
+    std::optional<KernelBlob> blob = cache.find_kernel(kernel.name);
     if (!blob) return forget({ErrorCode::kNotFound, fmt::format("{} is not stored", kernel.name)});
     blobs.push_back(*std::move(blob));
     names.push_back(kernel.name);
@@ -83,11 +100,10 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::cached(const EntryKey& k
   std::vector<NamedBlob> named;
   for (size_t i = 0; i < blobs.size(); ++i) named.push_back({names[i], &blobs[i]});
   if (!named.empty())
-    if (const auto loaded = device_->load_code(named); !loaded) return std::unexpected(loaded.error());
+    if (const auto loaded = device.load_code(named); !loaded) return std::unexpected(loaded.error());
   auto entry = std::make_shared<Entry>();
   entry->guards = std::move(stored->guards);
-  Result<std::unique_ptr<BoundProgram>> bound =
-      BoundProgram::bind(std::move(stored->program), *device_, *constants_);
+  Result<std::unique_ptr<Executable>> bound = device.bind(std::move(stored->program), *constants_);
   if (!bound) return forget(bound.error());
   entry->program = *std::move(bound);
   return entry;
@@ -95,78 +111,85 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::cached(const EntryKey& k
 
 Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const TensorView> inputs,
                                                               const CallSettings& settings) {
-  if (settings.precision == CallSettings::Precision::kF16)
-    return fail(ErrorCode::kUnsupported, "precision fp16 is not available; there are fp32 and bf16");
   // max-autotune makes the stored entry anew, from measurements that may be stored.
-  if (compilation_.compiles() && compilation_.cache != nullptr && !compilation_.max_autotune) {
-    const EntryKey key = entry_key(settings);
-    auto entry = cached(key, inputs, settings);
-    if (entry) return entry;
-    if (log_topics().cache)
-      log_info("entry {} is compiled: {}", key.id(), compilation_.cache->explain_miss(key).text());
+  const bool may_be_stored = compilation_.cache != nullptr && !compilation_.max_autotune;
+  const bool accelerates = uses(compilation_.accelerator);
+  if (may_be_stored && accelerates) {
+    if (auto entry = stored(compilation_.accelerator, inputs, settings)) return *std::move(entry);
+  }
+  if (may_be_stored && uses(compilation_.host)) {
+    if (auto entry = stored(compilation_.host, inputs, settings)) {
+      (*entry)->improvable = accelerates;
+      return *std::move(entry);
+    }
   }
   auto entry = std::make_shared<Entry>();
   entry->guards = make_guards(graph_, settings);
   if (const auto failed = entry->guards.first_failure(inputs, settings))
     return fail(ErrorCode::kInvalidArgument, "graph @{} cannot serve this call: {}", graph_.name(),
                 entry->guards.describe_failure(*failed, inputs, settings));
-  // Prebuilt kernels serve bf16, too: they compute in fp32, which is at least as accurate.
-  EDGE_INFER_ASSIGN(Program program, lower_fallback(graph_, device_->target()));
-  EDGE_INFER_ASSIGN(entry->program, BoundProgram::bind(std::move(program), *device_, *constants_));
-  entry->improvable = compilation_.compiles();
+  // Prebuilt kernels serve every precision: they compute in fp32, which is at least as accurate.
+  const Device& host = *compilation_.host.device;
+  EDGE_INFER_ASSIGN(Program program, lower_fallback(graph_, host.target()));
+  EDGE_INFER_ASSIGN(entry->program, host.bind(std::move(program), *constants_));
+  entry->improvable = accelerates || uses(compilation_.host);
+  return entry;
+}
+
+Result<std::shared_ptr<Entry>> GraphEntryBuilder::compiled(const CompileSite& site, const GuardSet& guards,
+                                                           const CallSettings& settings) {
+  const auto is_cancelled = [this] { return cancelled_.load(); };
+  EDGE_INFER_RETURN_IF_ERROR(site.compiler->available());
+  CompileOptions options;
+  options.passes.is_cancelled = is_cancelled;
+  options.precision = product_type(site, settings);
+  if (compilation_.max_autotune)
+    options.schedule = [&](const loop::LoopNest& nest) {
+      return tuned_schedule(nest, site, compilation_.cache.get(), is_cancelled);
+    };
+  EDGE_INFER_ASSIGN(CompiledGraph compiled,
+                    compile(graph_, site.device->target(), *site.generator, *site.compiler, options));
+  EDGE_INFER_ASSIGN(const ObtainReport report, obtain_kernels(compiled.kernels, *site.device, *site.compiler,
+                                                              compilation_.cache.get(), is_cancelled));
+  if (log_topics().fusion) log_info("fusion\n{}{}", describe_kernels(compiled), describe_unfused(compiled));
+  if (log_topics().guards) log_info("guards\n{}", guards.print());
+  const std::string summary = fmt::format("{} kernels from the cache, {} compiled in {:.0f} ms of CPU time",
+                                          report.from_cache, report.compiled, report.compile_seconds * 1e3);
+  if (log_topics().compile) log_info("{}", summary);
+  if (const std::filesystem::path dir = dump_folder(); !dir.empty())
+    if (const Status written = write_dump(compiled, *site.compiler, dir); !written)
+      log_warning("no dump: {}", written.error().message);
+  auto entry = std::make_shared<Entry>();
+  entry->guards = guards;
+  const std::string text = compilation_.cache != nullptr ? print_entry(guards, compiled.program) : "";
+  EDGE_INFER_ASSIGN(entry->program, site.device->bind(std::move(compiled.program), *constants_));
+  if (compilation_.cache != nullptr) {
+    const EntryKey key = entry_key(site, settings);
+    compilation_.cache->put_graph(key.graph_hash, print(graph_));
+    compilation_.cache->put_entry(key, text);
+    compilation_.cache->add_event("entry", "entry:" + key.id(), summary);
+    compilation_.cache->flush();
+  }
   return entry;
 }
 
 Result<std::shared_ptr<const Entry>> GraphEntryBuilder::improve(const Entry& entry,
                                                                 const CallSettings& settings) {
-  const auto is_cancelled = [this] { return cancelled_.load(); };
-  const auto make = [&]() -> Result<std::shared_ptr<const Entry>> {
-    EDGE_INFER_RETURN_IF_ERROR(compilation_.compiler->available());
-    CompileOptions options;
-    options.passes.is_cancelled = is_cancelled;
-    if (settings.precision == CallSettings::Precision::kBF16) options.precision = DType::kBF16;
-    if (compilation_.max_autotune)
-      options.schedule = [&](const loop::LoopNest& nest) {
-        return tuned_schedule(nest, *device_, compilation_, is_cancelled);
-      };
-    EDGE_INFER_ASSIGN(CompiledGraph compiled, compile(graph_, device_->target(), *compilation_.generator,
-                                                      *compilation_.compiler, options));
-    EDGE_INFER_ASSIGN(const ObtainReport report,
-                      obtain_kernels(compiled.kernels, *device_, *compilation_.compiler,
-                                     compilation_.cache.get(), is_cancelled));
-    if (log_topics().fusion) log_info("fusion\n{}{}", describe_kernels(compiled), describe_unfused(compiled));
-    if (log_topics().guards) log_info("guards\n{}", entry.guards.print());
-    if (log_topics().compile)
-      log_info("{} kernels from the cache, {} compiled in {:.0f} ms of CPU time", report.from_cache,
-               report.compiled, report.compile_seconds * 1e3);
-    if (const std::filesystem::path dir = dump_folder(); !dir.empty())
-      if (const Status written = write_dump(compiled, *compilation_.compiler, dir); !written)
-        log_warning("no dump: {}", written.error().message);
-    auto better = std::make_shared<Entry>();
-    better->guards = entry.guards;
-    const std::string text =
-        compilation_.cache != nullptr ? print_entry(better->guards, compiled.program) : "";
-    EDGE_INFER_ASSIGN(better->program,
-                      BoundProgram::bind(std::move(compiled.program), *device_, *constants_));
-    if (compilation_.cache != nullptr) {
-      const EntryKey key = entry_key(settings);
-      compilation_.cache->put_graph(key.graph_hash, print(graph_));
-      compilation_.cache->put_entry(key, text);
-      compilation_.cache->add_event(
-          "entry", "entry:" + key.id(),
-          fmt::format("{} kernels from the cache, {} compiled in {:.0f} ms of CPU time", report.from_cache,
-                      report.compiled, report.compile_seconds * 1e3));
-      compilation_.cache->flush();
-    }
-    return better;
-  };
-  Result<std::shared_ptr<const Entry>> better = make();
-  if (!better && better.error().code != ErrorCode::kCancelled) {
-    log_warning("kernels are not compiled, the prebuilt ones serve: {}", better.error().message);
+  Result<std::shared_ptr<Entry>> better = fail(ErrorCode::kUnsupported, "nothing compiles");
+  for (const CompileSite* site : {&compilation_.accelerator, &compilation_.host}) {
+    if (!uses(*site)) continue;
+    better = compiled(*site, entry.guards, settings);
+    if (better) return *std::move(better);
+    if (better.error().code == ErrorCode::kCancelled) break;
+    if (site == &compilation_.accelerator)
+      log_warning("{}: kernels are not compiled, the processor answers: {}", site->generator->target(),
+                  better.error().message);
+    else
+      log_warning("kernels are not compiled, the prebuilt ones serve: {}", better.error().message);
     if (compilation_.cache != nullptr)
       compilation_.cache->add_event("failed", "graph:" + graph_.name(), better.error().message);
   }
-  return better;
+  return std::unexpected(better.error());
 }
 
 }  // namespace edge_infer

@@ -16,27 +16,31 @@ namespace edge_infer {
 class GraphEntryBuilder final : public EntryBuilder {
  public:
   // `constants` finds the graph's constants by name and outlives the builder and its entries.
-  GraphEntryBuilder(Graph graph, std::shared_ptr<const Device> device,
-                    std::shared_ptr<ConstantSource> constants, EntryCompilation compilation = {});
+  // `compilation.host.device` is not null: it runs the fallback.
+  GraphEntryBuilder(Graph graph, std::shared_ptr<ConstantSource> constants, EntryCompilation compilation);
 
   Result<std::shared_ptr<const Entry>> build(std::span<const TensorView> inputs,
                                              const CallSettings& settings) override;
   Result<std::shared_ptr<const Entry>> improve(const Entry& entry, const CallSettings& settings) override;
+  void lose_accelerator() override { accelerator_lost_.store(true); }
   void cancel() override { cancelled_.store(true); }
 
   const Graph& graph() const { return graph_; }
 
  private:
-  Result<std::shared_ptr<const Entry>> cached(const EntryKey& key, std::span<const TensorView> inputs,
-                                              const CallSettings& settings);
-  EntryKey entry_key(const CallSettings& settings);
+  bool uses(const CompileSite& site) const;
+  Result<std::shared_ptr<Entry>> stored(const CompileSite& site, std::span<const TensorView> inputs,
+                                        const CallSettings& settings);
+  Result<std::shared_ptr<Entry>> compiled(const CompileSite& site, const GuardSet& guards,
+                                          const CallSettings& settings);
+  EntryKey entry_key(const CompileSite& site, const CallSettings& settings);
 
   Graph graph_;
-  std::shared_ptr<const Device> device_;
   std::shared_ptr<ConstantSource> constants_;
   EntryCompilation compilation_;
   std::mutex hash_mutex_;
   std::string graph_hash_;  // empty: not computed yet
+  std::atomic<bool> accelerator_lost_{false};
   std::atomic<bool> cancelled_{false};
 };
 

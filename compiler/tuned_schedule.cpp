@@ -34,8 +34,9 @@ Result<size_t> packed_weight_bytes(const loop::LoopNest& nest, const Device& dev
 }
 
 Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<const Schedule> candidates,
-                                       const Device& device, const EntryCompilation& c,
+                                       const CompileSite& c, KernelCache* cache,
                                        const std::function<bool()>& is_cancelled) {
+  const Device& device = *c.device;
   // Each candidate is a kernel like any other, so that the one chosen is compiled already.
   std::vector<KernelPlan> plans;
   for (const Schedule& schedule : candidates) {
@@ -43,7 +44,7 @@ Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<con
     plans.push_back(std::move(plan));
   }
   EDGE_INFER_ASSIGN(const ObtainReport report,
-                    obtain_kernels(plans, device, *c.compiler, c.cache.get(), is_cancelled));
+                    obtain_kernels(plans, device, *c.compiler, cache, is_cancelled));
   static_cast<void>(report);
   std::vector<LoadedKernel> kernels;
   for (const KernelPlan& plan : plans) {
@@ -87,24 +88,23 @@ std::string machine_identity() {
   return content_digest(fmt::format("{};{}", cpu_name(), best_isa())).substr(0, 32);
 }
 
-Schedule tuned_schedule(const loop::LoopNest& nest, const Device& device, const EntryCompilation& compilation,
+Schedule tuned_schedule(const loop::LoopNest& nest, const CompileSite& site, KernelCache* cache,
                         const std::function<bool()>& is_cancelled) {
-  const std::vector<Schedule> candidates = compilation.generator->candidates(nest);
+  const std::vector<Schedule> candidates = site.generator->candidates(nest);
   if (candidates.size() < 2) return {};
   const std::string hash = nest_identity(nest);
-  if (compilation.cache != nullptr) {
-    const auto rows =
-        compilation.cache->find_tuning(hash, compilation.generator->target(), machine_identity());
+  if (cache != nullptr) {
+    const auto rows = cache->find_tuning(hash, site.generator->target(), machine_identity());
     if (auto schedule = chosen(candidates, rows)) return *schedule;
   }
-  const auto rows = measure(nest, candidates, device, compilation, is_cancelled);
+  const auto rows = measure(nest, candidates, site, cache, is_cancelled);
   if (!rows) {
     if (rows.error().code != ErrorCode::kCancelled) log_warning("not tuned: {}", rows.error().message);
     return {};
   }
-  if (compilation.cache != nullptr) {
-    compilation.cache->put_machine(machine_identity(), fmt::format("{} ({})", cpu_name(), best_isa()));
-    for (const TuningRow& row : *rows) compilation.cache->put_tuning(row);
+  if (cache != nullptr) {
+    cache->put_machine(machine_identity(), fmt::format("{} ({})", cpu_name(), best_isa()));
+    for (const TuningRow& row : *rows) cache->put_tuning(row);
   }
   return chosen(candidates, *rows).value_or(Schedule());
 }

@@ -27,13 +27,19 @@ constexpr size_t kParallelTexts = 32;
 // "auto" is what is fastest here among the precisions whose vectors keep their quality (docs/precision.md).
 Result<CallSettings> settings_of(const std::string& precision, const EntryCompilation& compilation) {
   CallSettings settings;
-  const bool fastest_is_bf16 =
-      compilation.compiles() && compilation.generator->fastest_precision() == DType::kBF16;
-  if (precision == "bf16" || (precision == "auto" && fastest_is_bf16))
+  const DType fastest =
+      compilation.compiles() ? compilation.preferred().generator->fastest_precision() : DType::kF32;
+  if (precision == "bf16" || (precision == "auto" && fastest == DType::kBF16))
     settings.precision = CallSettings::Precision::kBF16;
+  else if (precision == "fp16" || (precision == "auto" && fastest == DType::kF16))
+    settings.precision = CallSettings::Precision::kF16;
   else if (precision != "fp32" && precision != "auto")
-    return fail(ErrorCode::kInvalidArgument, "unknown precision \"{}\", expected fp32, bf16 or auto",
+    return fail(ErrorCode::kInvalidArgument, "unknown precision \"{}\", expected fp32, fp16, bf16 or auto",
                 precision);
+  if (settings.precision == CallSettings::Precision::kF16 && compilation.compiles() &&
+      compilation.preferred().generator->accumulation_class(DType::kF16).empty())
+    return fail(ErrorCode::kUnsupported, "{} has no fp16 products; there are fp32 and bf16",
+                compilation.preferred().generator->target());
   return settings;
 }
 
@@ -66,7 +72,7 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
       new ModelEmbedder(std::move(directory), std::move(weights), std::move(dense)));
   e->device_ = std::move(device);
   e->cache_dir_ = options.cache_dir.empty() ? default_cache_dir() : options.cache_dir;
-  EntryCompilation compilation = e->open_compilation(options);
+  EDGE_INFER_ASSIGN(EntryCompilation compilation, e->open_compilation(options));
   EDGE_INFER_ASSIGN(e->settings_, settings_of(options.precision, compilation));
   e->threads_ = options.threads > 0 ? std::min(options.threads, worker_budget()) : worker_budget();
   EDGE_INFER_ASSIGN(SentenceGraph sentence, build_sentence_graph(e->directory_, e->weights_, e->dense_));
@@ -90,23 +96,36 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
     return fail(ErrorCode::kInvalidArgument, "max length {} leaves no room for the {} special tokens",
                 e->max_length_, e->tokenizer_->special_tokens());
   e->constants_ = std::make_shared<ModelConstants>(e->weights_, e->dense_, e->cache_dir_);
-  e->module_ = std::make_unique<Module>(std::make_unique<GraphEntryBuilder>(
-      std::move(sentence.graph), e->device_, e->constants_, std::move(compilation)));
+  e->module_ = std::make_unique<Module>(
+      std::make_unique<GraphEntryBuilder>(std::move(sentence.graph), e->constants_, std::move(compilation)));
   // Build the entry now, so that what is wrong with the model is said by open().
   const SmallestCall call;
   EDGE_INFER_RETURN_IF_ERROR(e->module_->open(call.inputs, e->settings_));
   return e;
 }
 
-EntryCompilation ModelEmbedder::open_compilation(const EmbedderOptions& options) {
+Result<EntryCompilation> ModelEmbedder::open_compilation(const EmbedderOptions& options) {
+  const auto site = [&](std::shared_ptr<const Device> device) {
+    CompileSite result;
+    if (!options.eager)
+      if (Result<TargetCompiler> target = open_compiler(device->target().name)) {
+        result.generator = std::move(target->generator);
+        result.compiler = std::move(target->compiler);
+      }
+    result.device = std::move(device);
+    return result;
+  };
   EntryCompilation compilation;
   compilation.eager = options.eager;
   compilation.max_autotune = options.max_autotune;
-  if (options.eager) return compilation;
-  if (Result<TargetCompiler> target = open_compiler(device_->target().name)) {
-    compilation.generator = std::move(target->generator);
-    compilation.compiler = std::move(target->compiler);
+  if (device_->target().has_prebuilt) {
+    compilation.host = site(device_);
+  } else {
+    EDGE_INFER_ASSIGN(std::shared_ptr<const Device> host, open_host_device());
+    compilation.host = site(std::move(host));
+    compilation.accelerator = site(device_);
   }
+  if (options.eager) return compilation;
   compilation.cache = KernelCache::open({.dir = cache_dir_});
   cache_ = compilation.cache;
   return compilation;

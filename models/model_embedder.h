@@ -53,7 +53,7 @@ class ModelEmbedder final : public Embedder {
 
   ModelEmbedder(ModelDirectory directory, WeightStore weights, std::vector<WeightStore> dense)
       : directory_(std::move(directory)), weights_(std::move(weights)), dense_(std::move(dense)) {}
-  EntryCompilation open_compilation(const EmbedderOptions& options);
+  Result<EntryCompilation> open_compilation(const EmbedderOptions& options);
   Status check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const;
   static std::vector<Pack> make_packs(std::span<const std::span<const int32_t>> texts, int64_t tokens);
   Status run_pack(std::span<const std::span<const int32_t>> texts, std::span<float> out, int workers) const;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/log.h"
+
 namespace edge_infer {
 
 std::shared_ptr<const Entry> Module::find(std::span<const TensorView> inputs,
@@ -78,7 +80,7 @@ void Module::join_improver() {
     improver_.detach();
 }
 
-std::unique_ptr<ExecutionContext> Module::take_context(const Entry& entry) {
+std::unique_ptr<RunContext> Module::take_context(const Entry& entry) {
   const std::lock_guard lock(contexts_mutex_);
   // Last in, first out: the context that ran last has warm memory.
   for (size_t i = idle_.size(); i-- > 0;) {
@@ -87,11 +89,10 @@ std::unique_ptr<ExecutionContext> Module::take_context(const Entry& entry) {
     idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i));
     return context;
   }
-  return std::make_unique<ExecutionContext>();
+  return entry.program->make_context();
 }
 
-void Module::return_context(const std::shared_ptr<const Entry>& entry,
-                            std::unique_ptr<ExecutionContext> context) {
+void Module::return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<RunContext> context) {
   // A context fits one program; that of a replaced entry serves nobody any more.
   const std::lock_guard lock(entries_mutex_);
   if (std::ranges::find(entries_, entry) == entries_.end()) return;
@@ -113,11 +114,20 @@ Status Module::prepare(std::span<const TensorView> inputs, const CallSettings& s
 
 Status Module::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                    const CallSettings& settings, int max_workers) {
-  EDGE_INFER_ASSIGN(const std::shared_ptr<const Entry> entry, pick(inputs, settings));
-  std::unique_ptr<ExecutionContext> context = take_context(*entry);
-  Status status = entry->program->run(*context, inputs, outputs, max_workers);
-  return_context(entry, std::move(context));
-  return status;
+  // The second attempt is made without an accelerator.
+  for (bool again = true;; again = false) {
+    EDGE_INFER_ASSIGN(const std::shared_ptr<const Entry> entry, pick(inputs, settings));
+    std::unique_ptr<RunContext> context = take_context(*entry);
+    Status status = entry->program->run(*context, inputs, outputs, max_workers);
+    if (status || status.error().code != ErrorCode::kDeviceLost || !again) {
+      return_context(entry, std::move(context));
+      return status;
+    }
+    log_warning("the accelerator is given up: {}", status.error().message);
+    builder_->lose_accelerator();
+    const std::lock_guard lock(entries_mutex_);
+    std::erase(entries_, entry);
+  }
 }
 
 std::vector<std::shared_ptr<const Entry>> Module::entries() const {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/executor/bound_program.h"
+#include "runtime/device/executable.h"
 #include "runtime/guards/guard_set.h"
 
 namespace edge_infer {
@@ -21,7 +21,7 @@ namespace edge_infer {
 // A program that serves every call whose inputs satisfy `guards`.
 struct Entry {
   GuardSet guards;
-  std::unique_ptr<const BoundProgram> program;
+  std::unique_ptr<const Executable> program;
   bool improvable = false;  // it answers until EntryBuilder::improve() has made a better one
 };
 
@@ -39,6 +39,8 @@ class EntryBuilder {
     static_cast<void>(entry), static_cast<void>(settings);
     return fail(ErrorCode::kUnsupported, "this builder makes no better entries");
   }
+  // Entries on an accelerator that has failed (kDeviceLost) are no longer made. Called from any thread.
+  virtual void lose_accelerator() {}
   // Makes a running improve() return soon; called from another thread.
   virtual void cancel() {}
 };
@@ -54,7 +56,8 @@ class Module {
   Status prepare(std::span<const TensorView> inputs, const CallSettings& settings);
   // Waits at most `limit` for running improvements; true when none is left.
   bool finish(std::chrono::milliseconds limit);
-  // Runs with at most `max_workers` workers. Inputs and outputs are borrowed for the call.
+  // Runs with at most `max_workers` workers. Inputs and outputs are borrowed for the call. When the device of
+  // an entry is lost, its entries are dropped with a warning, and what is left of the machine answers.
   Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
              const CallSettings& settings, int max_workers);
 
@@ -64,8 +67,8 @@ class Module {
  private:
   Result<std::shared_ptr<const Entry>> pick(std::span<const TensorView> inputs, const CallSettings& settings);
   std::shared_ptr<const Entry> find(std::span<const TensorView> inputs, const CallSettings& settings) const;
-  std::unique_ptr<ExecutionContext> take_context(const Entry& entry);
-  void return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<ExecutionContext> context);
+  std::unique_ptr<RunContext> take_context(const Entry& entry);
+  void return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<RunContext> context);
   void improve_all();
   void join_improver();
 
@@ -86,7 +89,7 @@ class Module {
   std::mutex contexts_mutex_;
   struct Idle {
     std::shared_ptr<const Entry> entry;
-    std::unique_ptr<ExecutionContext> context;
+    std::unique_ptr<RunContext> context;
   };
   std::vector<Idle> idle_;
 };

@@ -14,7 +14,7 @@ ALLOWED = {
     "runtime/guards": ["runtime/base", "runtime/symbolic"],
     "runtime/program": ["runtime/base", "runtime/symbolic"],
     "runtime/cache": ["runtime/base", "runtime/symbolic", "runtime/guards", "runtime/program"],
-    "runtime/device": ["runtime/base", "runtime/symbolic", "runtime/program"],
+    "runtime/device": ["runtime/base", "runtime/symbolic", "runtime/program", "runtime/guards"],
     "runtime/executor": ["runtime/base", "runtime/symbolic", "runtime/program", "runtime/device", "runtime/guards"],
     "runtime": RUNTIME,
     "compiler/graph": ["runtime/base", "runtime/symbolic"],

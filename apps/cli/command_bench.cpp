@@ -84,7 +84,7 @@ Result<Row> measure(const ModelEmbedder& embedder, const BenchArguments& a, int6
 
 // Where the time of one pass goes: for each kernel the sum of its calls' best times, on one worker.
 Status print_profile(const ModelEmbedder& embedder, const BenchArguments& a, int64_t length) {
-  const BoundProgram& bound = *embedder.module().entries().front()->program;
+  const Executable& bound = *embedder.module().entries().front()->program;
   const Program& program = bound.program();
   std::vector<int32_t> ids(static_cast<size_t>(length * a.batch)), cu;
   for (size_t i = 0; i < ids.size(); ++i)
@@ -95,13 +95,13 @@ Status print_profile(const ModelEmbedder& embedder, const BenchArguments& a, int
                 out_size[] = {a.batch, embedder.dimensions()};
   const TensorView inputs[] = {{ids.data(), DType::kI32, ids_size}, {cu.data(), DType::kI32, cu_size}};
   const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
-  ExecutionContext context;
-  std::vector<int64_t> best(bound.call_count(), INT64_MAX);
+  const std::unique_ptr<RunContext> context = bound.make_context();
+  std::vector<int64_t> best;
   const auto start = Clock::now();
   while (ms_since(start) < a.seconds * 1000) {
-    context.call_nanoseconds.assign(bound.call_count(), 0);
-    EDGE_INFER_RETURN_IF_ERROR(bound.run(context, inputs, outputs, 1));
-    for (size_t c = 0; c < best.size(); ++c) best[c] = std::min(best[c], context.call_nanoseconds[c]);
+    EDGE_INFER_ASSIGN(const std::vector<int64_t> times, bound.profile(*context, inputs, outputs));
+    best.resize(times.size(), INT64_MAX);
+    for (size_t c = 0; c < best.size(); ++c) best[c] = std::min(best[c], times[c]);
   }
   struct Line {
     int64_t nanoseconds = 0, calls = 0;

@@ -43,6 +43,7 @@ int32_t code_of(ErrorCode code) {
       return EDGE_INFER_IO_ERROR;
     case ErrorCode::kCancelled:
       return EDGE_INFER_CANCELLED;
+    case ErrorCode::kDeviceLost:
     case ErrorCode::kInternal:
       return EDGE_INFER_INTERNAL;
   }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backends/cpu/pack_bf16.h"
+#include "runtime/executor/bound_program.h"
 
 namespace edge_infer {
 namespace {
@@ -58,6 +59,10 @@ Result<std::vector<LoadedKernel>> CpuDevice::load_code(std::span<const NamedBlob
       return fail(ErrorCode::kInvalidArgument, "compiled code named \"{}\", expected \"kernel:<id>\"",
                   named.name);
   return code_.load(blobs);
+}
+
+Result<std::unique_ptr<Executable>> CpuDevice::bind(Program program, ConstantSource& constants) const {
+  return BoundProgram::bind(std::move(program), *this, constants);
 }
 
 Result<size_t> CpuDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {

@@ -21,6 +21,7 @@ class CpuDevice final : public Device {
 
   const Target& target() const override { return target_; }
   Result<LoadedKernel> load_kernel(std::string_view name) const override;
+  Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override;
   using Device::load_code;
   Result<std::vector<LoadedKernel>> load_code(std::span<const NamedBlob> blobs) const override;
   Result<size_t> packed_bytes(std::string_view format, int64_t n, int64_t k) const override;

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/executor/bound_program.h"
+
 namespace edge_infer {
 namespace {
 
@@ -20,6 +22,10 @@ NullDevice::NullDevice() {
 Result<LoadedKernel> NullDevice::load_kernel(std::string_view name) const {
   if (!name.starts_with("prebuilt:")) return fail(ErrorCode::kNotFound, "null has no kernel \"{}\"", name);
   return LoadedKernel{nothing, 0};
+}
+
+Result<std::unique_ptr<Executable>> NullDevice::bind(Program program, ConstantSource& constants) const {
+  return BoundProgram::bind(std::move(program), *this, constants);
 }
 
 Result<size_t> NullDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {

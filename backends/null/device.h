@@ -21,6 +21,7 @@ class NullDevice final : public Device {
   const Target& target() const override { return target_; }
   // Succeeds for every name that begins with "prebuilt:"; others are kNotFound.
   Result<LoadedKernel> load_kernel(std::string_view name) const override;
+  Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override;
   // The one format is "nk.f32", rows as they are: n * k floats.
   Result<size_t> packed_bytes(std::string_view format, int64_t n, int64_t k) const override;
   Status pack(std::string_view format, std::span<const Rows> sources, int64_t k,

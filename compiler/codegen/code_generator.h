@@ -43,6 +43,14 @@ class CodeGenerator {
   // for a record of an un-fused edge. The scheduler asks before it commits a fusion.
   virtual Status accepts(const loop::LoopNest& nest) const = 0;
   virtual Result<GeneratedKernel> generate(const loop::LoopNest& nest, const Schedule& schedule) const = 0;
+  // Rows of products up to which one schedule is best, ascending; beyond the last there is one more class. A
+  // program gets a form for each class. Empty: the schedule is the same for all.
+  virtual std::vector<int64_t> row_classes() const { return {}; }
+  // The own choice for calls of at most that many rows.
+  virtual Schedule schedule_for(const loop::LoopNest& nest, int64_t rows) const {
+    static_cast<void>(nest), static_cast<void>(rows);
+    return {};
+  }
   // At most 8, the default first, all of one accumulation class; one for nests that have no choice.
   virtual std::vector<Schedule> candidates(const loop::LoopNest& nest) const = 0;
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -34,6 +35,9 @@ class KernelCompiler {
   // What goes into KernelKey::compiler and ::options; known without starting the compiler.
   virtual std::string identity() const = 0;
   virtual std::string options() const = 0;
+  // How dumps name files of sources and of assembly.
+  virtual std::string_view source_suffix() const { return ".c"; }
+  virtual std::string_view assembly_suffix() const { return ".s"; }
   // Whether compile() can work at all (the helper exists); the reason where it cannot.
   virtual Status available() const = 0;
   // One result a source, in order; one kernel's error is not the others'. Errors: kUnsupported (no helper),

@@ -18,6 +18,8 @@ const char* error_code_name(ErrorCode code) {
       return "i/o error";
     case ErrorCode::kCancelled:
       return "cancelled";
+    case ErrorCode::kDeviceLost:
+      return "device lost";
     case ErrorCode::kInternal:
       return "internal error";
   }

@@ -19,6 +19,7 @@ enum class ErrorCode {
   kResourceExhausted,  // memory, disk or a stated limit
   kIoError,            // the system refused a read or a write
   kCancelled,          // stopped on request
+  kDeviceLost,         // an accelerator has failed and runs nothing any more
   kInternal,           // a defect of ours
 };
 

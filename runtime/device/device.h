@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/device/executable.h"
 #include "runtime/program/kernel_abi.h"
 #include "runtime/program/kernel_blob.h"
 
@@ -24,6 +25,7 @@ struct Target {
   int64_t gemm_columns = 1;            // column grain: panel width of the packed weight
   std::string packed_linear_format{};  // format of aten.linear's weight, e.g. "nk.f32.p48"
   int64_t attention_block_rows = 32;   // query rows of one attention work unit
+  bool has_prebuilt = true;            // kernels "prebuilt:...": the device can run the fallback
   bool splits_rows = true;    // the executor shares a call's rows out to workers (Phase::when on `workers`)
   bool narrow_temps = false;  // in precisions below f32 temporaries lie in memory in that type
 };
@@ -45,6 +47,10 @@ class Device {
   // A prebuilt kernel, or compiled code that load_code() has seen.
   // Errors: kNotFound when the backend has no such kernel (the name is given).
   virtual Result<LoadedKernel> load_kernel(std::string_view name) const = 0;
+  // Makes a program ready: its kernels are found, its constants located and brought where the device reads
+  // them. Device and constants outlive the result. Errors: kNotFound (kernel), what `constants` reports,
+  // kInternal (a program that does not verify), kResourceExhausted, kDeviceLost.
+  virtual Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const = 0;
   // Makes compiled code executable, all of it or none; it stays while the device lives. Code under a name
   // that is loaded already is not loaded twice. The caller answers for the blobs: they come from a compiler
   // or an authenticated cache, for an instruction set that this machine has. Any thread, at any time.

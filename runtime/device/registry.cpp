@@ -46,6 +46,13 @@ Result<std::shared_ptr<const Device>> open_device(std::string_view name) {
   return found.backend->open(found.variant);
 }
 
+Result<std::shared_ptr<const Device>> open_host_device() {
+  for (const BackendInfo& backend : backends())
+    if (backend.target("").has_prebuilt)
+      if (auto device = backend.open("")) return device;
+  return fail(ErrorCode::kUnsupported, "no device of this build runs prebuilt kernels");
+}
+
 Result<Target> find_target(std::string_view name) {
   EDGE_INFER_ASSIGN(const Match found, match(name));
   return found.backend->target(found.variant);

@@ -26,6 +26,9 @@ std::span<const BackendInfo> backends();
 // the names, kUnsupported.
 Result<std::shared_ptr<const Device>> open_device(std::string_view name);
 
+// The device that runs prebuilt kernels: what answers where nothing else does.
+Result<std::shared_ptr<const Device>> open_host_device();
+
 // The facts of a target by name. Errors: kInvalidArgument listing the names.
 Result<Target> find_target(std::string_view name);
 

@@ -64,6 +64,22 @@ Result<std::unique_ptr<BoundProgram>> BoundProgram::bind(Program program, const 
   return bound;
 }
 
+Status BoundProgram::run(RunContext& context, std::span<const TensorView> inputs,
+                         std::span<const TensorView> outputs, int max_workers) const {
+  return run(static_cast<ExecutionContext&>(context), inputs, outputs, max_workers);
+}
+
+Result<std::vector<int64_t>> BoundProgram::profile(RunContext& context, std::span<const TensorView> inputs,
+                                                   std::span<const TensorView> outputs) const {
+  auto& own = static_cast<ExecutionContext&>(context);
+  own.call_nanoseconds.assign(call_count_, 0);
+  const Status status = run(own, inputs, outputs, 1);
+  std::vector<int64_t> times = std::move(own.call_nanoseconds);
+  own.call_nanoseconds.clear();
+  if (!status) return std::unexpected(status.error());
+  return times;
+}
+
 Status BoundProgram::bind_phases(const Device& device) {
   std::vector<LoadedKernel> kernels;
   for (const KernelRef& ref : program_.kernels) {

@@ -1,5 +1,5 @@
-// BoundProgram: a Program with its kernels loaded and its constants located, ready to run. Immutable; each
-// concurrent call brings its own ExecutionContext.
+// BoundProgram: the Executable of devices whose kernels are host functions: a Program with its kernels
+// loaded and its constants located.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,6 @@
 
 namespace edge_infer {
 
-// Finds the bytes of a program's constants. The returned memory outlives every BoundProgram made with it.
-class ConstantSource {
- public:
-  virtual ~ConstantSource() = default;
-  // Told all constants of a program before the first locate(), so that packed ones can be made together.
-  virtual Status prepare(std::span<const ConstantDecl> constants, const Device& device) = 0;
-  virtual Result<const void*> locate(const ConstantDecl& constant, const Device& device) = 0;
-};
-
 // Progress of one phase of a running call, on a cache line of its own.
 struct alignas(64) PhaseProgress {
   std::atomic<int64_t> next{0};  // the tile to take
@@ -34,7 +25,7 @@ struct alignas(64) PhaseProgress {
 
 // The mutable state of one call at a time: arena, symbol values, kernel arguments. Reused over calls; a call
 // at sizes already seen allocates nothing.
-struct ExecutionContext {
+struct ExecutionContext final : RunContext {
   Arena arena;
   Arena scratch;
   std::vector<int64_t> symbols;   // of the program, and last the number of workers
@@ -51,7 +42,7 @@ struct ExecutionContext {
   std::vector<int64_t> call_nanoseconds;
 };
 
-class BoundProgram {
+class BoundProgram final : public Executable {
  public:
   // Errors: kNotFound (kernel), what `constants` reports, kInternal (a program that does not verify).
   static Result<std::unique_ptr<BoundProgram>> bind(Program program, const Device& device,
@@ -64,10 +55,16 @@ class BoundProgram {
   Status run(ExecutionContext& context, std::span<const TensorView> inputs,
              std::span<const TensorView> outputs, int max_workers) const;
 
-  const Program& program() const { return program_; }
+  std::unique_ptr<RunContext> make_context() const override { return std::make_unique<ExecutionContext>(); }
+  // `context` is an ExecutionContext.
+  Status run(RunContext& context, std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+             int max_workers) const override;
+  // On one worker.
+  Result<std::vector<int64_t>> profile(RunContext& context, std::span<const TensorView> inputs,
+                                       std::span<const TensorView> outputs) const override;
+  const Program& program() const override { return program_; }
   size_t call_count() const { return call_count_; }
-  // Largest arena of any call so far, in bytes.
-  size_t peak_arena_bytes() const { return peak_arena_bytes_.load(std::memory_order_relaxed); }
+  size_t peak_arena_bytes() const override { return peak_arena_bytes_.load(std::memory_order_relaxed); }
 
  private:
   // Kernel call with its size expressions compiled and its place in the context's flat vectors.

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/code_arena.h"
 #include "backends/cpu/device.h"
+#include "runtime/executor/bound_program.h"
 
 namespace edge_infer {
 namespace {
@@ -135,6 +136,9 @@ TEST(LoadCode, from_many_threads_maps_each_name_once) {
 class NoCode final : public Device {
  public:
   const Target& target() const override { return target_; }
+  Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override {
+    return BoundProgram::bind(std::move(program), *this, constants);
+  }
   Result<LoadedKernel> load_kernel(std::string_view) const override { return LoadedKernel{}; }
   Result<size_t> packed_bytes(std::string_view, int64_t, int64_t) const override { return 0; }
   Status pack(std::string_view, std::span<const Rows>, int64_t, std::span<std::byte>) const override {

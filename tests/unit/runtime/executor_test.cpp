@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "runtime/executor/bound_program.h"
 #include "runtime/executor/team.h"
 #include "runtime/module.h"
 #include "runtime/program/buffer_plan.h"
@@ -39,6 +40,9 @@ void count_units_kernel(const KernelArgs* args, int64_t m0, int64_t m1, int64_t,
 class FakeDevice final : public Device {
  public:
   const Target& target() const override { return target_; }
+  Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override {
+    return BoundProgram::bind(std::move(program), *this, constants);
+  }
   Result<LoadedKernel> load_kernel(std::string_view name) const override {
     if (name == "prebuilt:add_one") return LoadedKernel{add_one, 0};
     if (name == "prebuilt:outer") return LoadedKernel{outer, 8};

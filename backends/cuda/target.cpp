@@ -24,6 +24,7 @@ Target cuda_target(std::string_view variant) {
   target.vector_bytes = 16;
   target.packed_linear_format = "nk.f16";
   target.attention_block_rows = 64;
+  target.pack_tokens = 16'384;
   target.has_prebuilt = false;
   target.splits_rows = false;
   target.narrow_temps = true;

@@ -75,7 +75,7 @@ FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0,
     for (i32 i = 0; i < kTileLoads; i++) load_fragments(in[i], fragments_at(blocks + i * kBlockBytes, j, lane));
 #pragma unroll
     for (i32 h = 0; h < 2; h++)
-      epilogue(c, m0 + lane / 4, n0 + j + h * 8 + lane % 4 * 2, rows, v + j * 2 + h * 4, in, out, h * 2);
+      epilogue(c, m0 + lane / 4, n0 + j + h * 8 + lane % 4 * 2, rows, v + j / 2 + h * 4, in, out, h * 2);
 #pragma unroll
     for (i32 i = 0; i < kTileStores; i++) store_fragments(blocks + i * kBlockBytes, j, lane, out[i]);
   }

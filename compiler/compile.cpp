@@ -17,11 +17,12 @@ using loop::LoopProgram;
 // little work.
 constexpr int64_t kFewRows = 16;
 
+// An operand that is computed is computed for whole rows, once for all columns.
 bool keeps_rows_whole(const LoopNest& nest) {
-  const auto& body = std::get<loop::For>(nest.body.front().node).body;
-  const bool has_gemm = std::ranges::any_of(
-      body, [](const loop::Stmt& s) { return std::holds_alternative<loop::Gemm>(s.node); });
-  return has_gemm && nest.split_columns() < 0;
+  for (const loop::Stmt& s : std::get<loop::For>(nest.body.front().node).body)
+    if (const auto* gemm = std::get_if<loop::Gemm>(&s.node))
+      return nest.split_columns() < 0 || nest.expr(gemm->a).kind != loop::Expr::Kind::kLoad;
+  return false;
 }
 
 class Compilation {
@@ -59,6 +60,7 @@ class Compilation {
   Result<LoopProgram> lower(bool split_rows) const {
     loop::LowerOptions options;
     options.attention_block_rows = target_.attention_block_rows;
+    options.prebuilt_ops = target_.prebuilt_ops;
     options.fuse = options_.fuse;
     options.bf16_class = generator_.accumulation_class(DType::kBF16);
     options.accepts = [this, split_rows](const LoopNest& nest) -> Status {

@@ -24,6 +24,10 @@ struct Target {
   int64_t gemm_columns = 1;            // column grain: panel width of the packed weight
   std::string packed_linear_format{};  // format of aten.linear's weight, e.g. "nk.f32.p48"
   int64_t attention_block_rows = 32;   // query rows of one attention work unit
+  // Ops whose prebuilt kernels the compiler shall prefer to nests of its own, but for little work
+  // (loop::LowerOptions::least_prebuilt_work). Empty: of these ops everything that can be a nest is one, as a
+  // back end without prebuilt kernels needs.
+  std::vector<std::string> prebuilt_ops{};
 };
 
 struct LoadedKernel {

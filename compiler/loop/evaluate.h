@@ -5,6 +5,7 @@
 // carries a predicate.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -20,9 +21,14 @@ namespace edge_infer::loop {
 // written, an integer division by zero, an argmax of nothing, sequences that are not within their buffers.
 Status evaluate(const LoopNest& nest, std::span<const int64_t> symbols, std::span<HostTensor* const> buffers);
 
-// The outputs of the graph, in order: steps in order, nests as above, prebuilt steps by their op's evaluator.
-// `inputs` in the graph's order, `constants` by name.
+// Runs one nest of a program, as evaluate() of a nest does; `nest` is its index.
+using NestRunner = std::function<Status(int32_t nest, std::span<const int64_t> symbols,
+                                        std::span<HostTensor* const> buffers)>;
+
+// The outputs of the graph, in order: steps in order, nests by `runner` (empty: as above), prebuilt steps by
+// their op's evaluator. `inputs` in the graph's order, `constants` by name.
 Result<std::vector<HostTensor>> evaluate(const LoopProgram& program, const Graph& graph,
-                                         std::span<const HostTensor> inputs, const TensorMap& constants);
+                                         std::span<const HostTensor> inputs, const TensorMap& constants,
+                                         const NestRunner& runner = {});
 
 }  // namespace edge_infer::loop

@@ -23,11 +23,12 @@ Result<std::vector<int64_t>> concrete(const std::vector<SymInt>& sizes, const Sy
 class ProgramRun {
  public:
   ProgramRun(const LoopProgram& program, const Graph& graph, std::span<const HostTensor> inputs,
-             const TensorMap& constants)
+             const TensorMap& constants, const NestRunner& runner)
       : program_(program),
         graph_(graph),
         inputs_(inputs),
         constants_(constants),
+        runner_(runner),
         tensors_(program.buffers.size()) {}
 
   Result<std::vector<HostTensor>> run() {
@@ -147,6 +148,7 @@ class ProgramRun {
       arguments.push_back(&tensors_[static_cast<size_t>(id)]);
     }
     EDGE_INFER_ASSIGN(const std::vector<int64_t> symbols, concrete(step.symbols, symbols_));
+    if (runner_) return runner_(step.nest, symbols, arguments);
     return evaluate(program_.nests[static_cast<size_t>(step.nest)], symbols, arguments);
   }
 
@@ -211,6 +213,7 @@ class ProgramRun {
   const Graph& graph_;
   std::span<const HostTensor> inputs_;
   const TensorMap& constants_;
+  const NestRunner& runner_;
   SymbolValues symbols_;
   std::vector<HostTensor> tensors_;
 };
@@ -218,8 +221,9 @@ class ProgramRun {
 }  // namespace
 
 Result<std::vector<HostTensor>> evaluate(const LoopProgram& program, const Graph& graph,
-                                         std::span<const HostTensor> inputs, const TensorMap& constants) {
-  auto results = ProgramRun(program, graph, inputs, constants).run();
+                                         std::span<const HostTensor> inputs, const TensorMap& constants,
+                                         const NestRunner& runner) {
+  auto results = ProgramRun(program, graph, inputs, constants, runner).run();
   if (!results) return fail_with_context(results.error(), "program " + program.name);
   return results;
 }

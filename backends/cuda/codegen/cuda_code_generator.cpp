@@ -63,6 +63,14 @@ Status CudaCodeGenerator::accepts(const loop::LoopNest& nest) const {
   return accepts_plain(nest, target_);
 }
 
+std::vector<int64_t> CudaCodeGenerator::row_classes() const {
+  return gemm_row_classes(target_);
+}
+
+Schedule CudaCodeGenerator::schedule_for(const loop::LoopNest& nest, int64_t rows) const {
+  return family_of(nest) == Family::kGemm ? gemm_schedule_for(nest, rows, target_) : Schedule();
+}
+
 std::vector<Schedule> CudaCodeGenerator::candidates(const loop::LoopNest& nest) const {
   const Family family = family_of(nest);
   if (!accepts(nest) || family == Family::kPlain || family == Family::kGemmF32) return {""};

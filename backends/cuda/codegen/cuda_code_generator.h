@@ -25,6 +25,8 @@ class CudaCodeGenerator final : public CodeGenerator {
   DType fastest_precision() const override { return DType::kF16; }
   Status accepts(const loop::LoopNest& nest) const override;
   Result<GeneratedKernel> generate(const loop::LoopNest& nest, const Schedule& schedule) const override;
+  std::vector<int64_t> row_classes() const override;
+  Schedule schedule_for(const loop::LoopNest& nest, int64_t rows) const override;
   std::vector<Schedule> candidates(const loop::LoopNest& nest) const override;
 
   const CudaTarget& facts() const { return target_; }

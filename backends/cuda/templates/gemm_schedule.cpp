@@ -52,6 +52,8 @@ const GemmTile* named(std::string_view name) {
 }  // namespace
 
 std::optional<TileFit> fit(const GemmTile& tile, int warp_blocks, const CudaTarget& target) {
+  // The sums leave too few registers for a second operand's fragments.
+  if (tile.wgmma && tile.blocks * tile.columns > 320 && warp_blocks > 1) return std::nullopt;
   const int stage = (tile.rows + tile.columns) * 128, blocks = tile.warps() * warp_blocks * 2048;
   for (int per_sm = tile.per_sm; per_sm > 0; --per_sm) {
     const int most = (target.shared_bytes + kReserved) / per_sm - kReserved;

@@ -15,6 +15,7 @@
 namespace edge_infer::cuda {
 namespace {
 
+constexpr int64_t kManyRows = 16'384;  // beyond, the best tile stays the same
 constexpr int kRaster = 8;  // rows of tiles that share tiles of W
 
 std::string_view yes_no(bool yes) {
@@ -158,6 +159,19 @@ double bytes_per_row(const Product& p) {
 Status accepts_gemm(const loop::LoopNest& nest, const CudaTarget& target) {
   EDGE_INFER_RETURN_IF_ERROR(product(nest, target));
   return {};
+}
+
+std::vector<int64_t> gemm_row_classes(const CudaTarget& target) {
+  // Each class costs a compilation of each product, and a graph.
+  if (target.has_wgmma) return {128, 512, 4096};
+  return {512};
+}
+
+Schedule gemm_schedule_for(const loop::LoopNest& nest, int64_t rows, const CudaTarget& target) {
+  Result<Product> p = product(nest, target);
+  if (!p) return {};
+  p->shape.rows = std::clamp<int64_t>(rows, 1, kManyRows);
+  return gemm_schedule_text(*gemm_tiles(p->shape, target).front());
 }
 
 std::vector<Schedule> gemm_schedules(const loop::LoopNest& nest, const CudaTarget& target) {

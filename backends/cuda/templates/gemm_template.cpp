@@ -40,8 +40,8 @@ Result<Product> product(const loop::LoopNest& nest, const CudaTarget& target) {
   const GemmShape shape{.n = gemm.n,
                         .k = gemm.k,
                         .rows = std::max<int64_t>(gemm.rows.evaluate(hints).value_or(1), 1),
-                        // TMA has rows of whole 16 bytes.
-                        .wgmma = target.has_wgmma && gemm.whole_pieces(),
+                        // What TMA cannot read is read by the threads.
+                        .wgmma = target.has_wgmma && gemm.whole_boxes(),
                         .warp_blocks = gemm_epilogue(nest, gemm, 64).warp_blocks()};
   return Product{nest, target, std::move(gemm), shape};
 }

@@ -66,7 +66,7 @@ TEST(GemmSchedule, ChoosesWhatWasFastest) {
   EXPECT_EQ(tile(384, 1536, 2048), "tile=c64");
   EXPECT_EQ(tile(384, 1536, 8192), "tile=c192");
   EXPECT_EQ(tile(3072, 768, 8192), "tile=p128s5");
-  EXPECT_EQ(tile(768, 3072, 32768), "tile=p128s5");
+  EXPECT_EQ(tile(768, 3072, 32768), "tile=p128s6");
 }
 
 TEST(GemmSchedule, TilesFitAndAreNamed) {

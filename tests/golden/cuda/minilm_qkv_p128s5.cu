@@ -1,4 +1,4 @@
-// launch threads=384 shared=181328 per_sm=1 cluster=1 tile=128x128 waits=1 map=0:f16:384:64x128:s128 map=1:f16:384:64x128:s128
+// launch threads=384 shared=185424 per_sm=1 cluster=1 tile=128x128 waits=1 map=0:f16:384:64x128:s128 map=1:f16:384:64x128:s128
 // Prelude of every generated kernel: header-free types; below them segments, of which a kernel gets those that
 // it names (`//@` lists what a segment defines). NVRTC compiles with -default-device.
 typedef signed char i8;
@@ -24,6 +24,13 @@ inline void wait_for_producers() { asm volatile("griddepcontrol.wait;" ::: "memo
 
 inline i32 least(i32 a, i32 b) { return a < b ? a : b; }
 
+// From shared memory.
+inline float2 load_pair(u32 address) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
+  return x;
+}
+
 inline u32 f16_from_pair(float2 x) {
   u32 r;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(x.y), "f"(x.x));
@@ -33,7 +40,7 @@ inline u32 f16_from_pair(float2 x) {
 
 constexpr i32 kN = 1152, kK = 384;
 constexpr i32 kTileN = 128, kStages = 5, kRaster = 8;
-constexpr i32 kTileLoads = 0, kTileStores = 1;
+constexpr i32 kTileLoads = 0, kTileStores = 1, kColumnLoads = 1;
 constexpr i32 kBlocks = 2, kGroups = 2, kOffsetA = 0;
 constexpr bool kPingPong = true;
 
@@ -43,6 +50,9 @@ struct Slots {
   u16* b3;
 };
 // Where staged operands and results lie.
+FN const float* column_operand(const Slots& c, i32 operand, i32 n) {
+  return c.b2 + n;
+}
 FN const u16* tile_operand(const Slots& c, i32 tile, i32 m, i32 n) {
   return 0;
 }
@@ -55,9 +65,9 @@ FN void element(const Slots& c, i64 m, i64 i1, float sum, float x0, float& y0) {
 }
 // Columns n and n + 1 of rows m and m + 8: sums v, staged operands and results in[.][h] and [h + 1].
 FN void epilogue(const Slots& c, i32 m, i32 n, i32 rows, const float* v, const u32 (*in)[4],
-                 u32 (*out)[4], i32 h) {
+                 u32 (*out)[4], i32 h, u32 columns) {
   const i32 n0 = n, n1 = n + 1;
-  const float2 x0 = *(const float2*)(c.b2 + n0);
+  const float2 x0 = load_pair(columns + 0 * kTileN * 4 + n0 * 4);
   #pragma unroll
   for (i32 r = 0; r < 2; r++) {
     const i32 m0 = least(m + r * 8, rows - 1);
@@ -92,7 +102,8 @@ FN void wgmma(float (&d)[64], u64 a, u64 w, u32 accumulate) {
 //
 // epilogue() is generated. Operands and results of 16 bits that lie row by row (tiles) pass through swizzled shared memory
 // in blocks of 16 x 64, so that global memory sees whole 16-byte pieces of whole lines; the operands of a block are
-// requested one block ahead. Everything else epilogue() reads and writes itself.
+// requested one block ahead. Operands of columns wait in shared memory as well where kColumnLoads counts them: from
+// global memory each would come when the products are done. Everything else epilogue() reads and writes itself.
 constexpr i32 kBlockBytes = 2048;
 constexpr i32 kBlocksInUse = kTileLoads > kTileStores ? kTileLoads : kTileStores;  // results take the operands' place
 constexpr i32 kWarpBlocks = kTileLoads > 0 ? kBlocksInUse * 2 : kBlocksInUse;
@@ -128,7 +139,7 @@ FN void store_fragments(u32 block, i32 j, i32 lane, const u32 (&x)[4]) {
 #endif
 }
 // 16 bytes into shared memory; zeros where `valid` is false.
-FN void copy_piece(u32 to, const u16* from, bool valid) {
+FN void copy_piece(u32 to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
 FN void end_copies() {
@@ -137,6 +148,18 @@ FN void end_copies() {
 template <i32 kPending>
 FN void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Of the columns of a tile from n0 on.
+FN void request_columns(u32 columns, const Slots& c, i32 n0, i32 lane) {
+#pragma unroll
+  for (i32 operand = 0; operand < kColumnLoads; operand++)
+#pragma unroll
+    for (i32 i = 0; i < kTileN; i += 128) {
+      const i32 at = i + lane * 4, n = n0 + at;
+      if (at < kTileN)
+        copy_piece(columns + (operand * kTileN + at) * 4, column_operand(c, operand, n < kN ? n : 0), n < kN);
+    }
 }
 
 // Operands of 16 rows from m0 on, kWidth <= 64 columns from n0 on.
@@ -154,7 +177,8 @@ FN void request_block(u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 
   if (kTileLoads > 0) end_copies();
 }
 template <i32 kWidth>
-FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
+FN void finish_block(const float* v, u32 blocks, u32 columns, const Slots& c, i32 m0, i32 n0, i32 rows,
+                     i32 lane) {
   // Addresses are made anew for each block: kept for all of them they would take the registers of sums.
   asm volatile("" : "+r"(lane), "+r"(m0));
 #pragma unroll
@@ -164,7 +188,7 @@ FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0,
     for (i32 i = 0; i < kTileLoads; i++) load_fragments(in[i], fragments_at(blocks + i * kBlockBytes, j, lane));
 #pragma unroll
     for (i32 h = 0; h < 2; h++)
-      epilogue(c, m0 + lane / 4, n0 + j + h * 8 + lane % 4 * 2, rows, v + j / 2 + h * 4, in, out, h * 2);
+      epilogue(c, m0 + lane / 4, n0 + j + h * 8 + lane % 4 * 2, rows, v + j / 2 + h * 4, in, out, h * 2, columns);
 #pragma unroll
     for (i32 i = 0; i < kTileStores; i++) store_fragments(blocks + i * kBlockBytes, j, lane, out[i]);
   }
@@ -188,9 +212,9 @@ FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0,
 }
 
 // Sums v of 16 rows from m0 on, kColumns columns from n0 on. kTurn: which of the warp's two sets of blocks holds the
-// operands of the first block. kMore: those of the first block 64 rows (kRowStep) further on are wanted next.
+// operands of the first block; column n's operands are at `columns` + 4 n. kMore: those of the first block 64 rows (kRowStep) further on are wanted next.
 template <i32 kColumns, i32 kTurn, i32 kRowStep, bool kMore, i32 kDone = 0>
-FN void finish_rows(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
+FN void finish_rows(const float* v, u32 blocks, u32 columns, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
   constexpr i32 kRest = kColumns - kDone, kWidth = kRest < 64 ? kRest : 64, kNext = kRest - kWidth;
   constexpr i32 kSet = kBlocksInUse * kBlockBytes;
   const u32 here = blocks + (kTileLoads > 0 ? kTurn * kSet : 0), there = blocks + (1 - kTurn) * kSet;
@@ -202,9 +226,9 @@ FN void finish_rows(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, 
     wait_for_copies<(kNext > 0 || kMore ? 1 : 0)>();
     __syncwarp();
   }
-  finish_block<kWidth>(v + kDone / 2, here, c, m0, n0 + kDone, rows, lane);
+  finish_block<kWidth>(v + kDone / 2, here, columns, c, m0, n0 + kDone, rows, lane);
   if constexpr (kNext > 0)
-    finish_rows<kColumns, 1 - kTurn, kRowStep, kMore, kDone + kWidth>(v, blocks, c, m0, n0, rows, lane);
+    finish_rows<kColumns, 1 - kTurn, kRowStep, kMore, kDone + kWidth>(v, blocks, columns, c, m0, n0, rows, lane);
 }
 // Blocks that finish_rows() goes through.
 constexpr i32 blocks_of(i32 columns) {
@@ -252,6 +276,9 @@ FN void copy_box(u32 to, const TMap& map, u32 barrier, i32 column, i32 row) {
       "l"(&map), "r"(barrier), "r"(column), "r"(row)
       : "memory");
 }
+FN void prefetch_map(const TMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 // Rows of 64 elements, swizzled by 128 bytes, groups of 8 rows 1024 bytes apart.
 FN u64 descriptor(u32 address) {
   return (u64)((address & 0x3FFFF) >> 4) | (1ull << 16) | (64ull << 32) | (1ull << 62);
@@ -275,12 +302,13 @@ struct Cursor {
 
 // Addresses in shared memory; each from a multiple of 1024 on as far as the swizzle wants it.
 struct Ring {
-  u32 a, w, blocks, full, empty;
+  u32 a, w, blocks, columns, full, empty;
   FN explicit Ring(u32 base) {
     a = (base + 1023) & ~1023u;
     w = a + kStages * kStageA;
     blocks = w + kStages * kStageW;  // of the epilogue, kWarpBlocks a warp
-    full = blocks + kGroups * 4 * kWarpBlocks * kBlockBytes;
+    columns = blocks + kGroups * 4 * kWarpBlocks * kBlockBytes;
+    full = columns + kGroups * 4 * kColumnLoads * kTileN * 4;
     empty = full + 8 * kStages;
   }
 };
@@ -338,6 +366,7 @@ FN void consume(const Slots& c, const Ring& ring, i32 rows, i32 tiles_m) {
   const i32 first_row = kPingPong ? 0 : group * kBlocks * 64;  // in the tile
   const i32 tiles = tiles_m * kTilesN;
   const u32 blocks = ring.blocks + (group * 4 + warp) * kWarpBlocks * kBlockBytes;
+  const u32 columns = ring.columns + (group * 4 + warp) * kColumnLoads * kTileN * 4;
   wait_for_producers();
   if (kPingPong && group == 1) asm volatile("bar.arrive 1, 256;" ::: "memory");
   u32 steps = 0;  // of all tiles so far
@@ -346,6 +375,7 @@ FN void consume(const Slots& c, const Ring& ring, i32 rows, i32 tiles_m) {
     if (kPingPong && turn % 2 != group) continue;
     const Tile tile(index, tiles_m);
     const i32 m0 = tile.m + first_row + warp * 16;
+    request_columns(columns, c, tile.n, lane);
     if (kTileLoads > 0) request_block<(kTileN < 64 ? kTileN : 64)>(blocks, c, m0, tile.n, rows, lane);
     Cursor at;
     at.stage = steps % kStages;
@@ -374,9 +404,15 @@ FN void consume(const Slots& c, const Ring& ring, i32 rows, i32 tiles_m) {
 #pragma unroll
     for (i32 i = 0; i < kBlocks; i++) pin(d[i]);
     if (thread == 0) barrier_arrive(ring.empty + 8 * last);
-    finish_rows<kTileN, 0, 64, (kBlocks > 1)>(d[0], blocks, c, m0, tile.n, rows, lane);
+    if (kTileLoads == 0 && kColumnLoads > 0) {
+      end_copies();
+      wait_for_copies<0>();
+      __syncwarp();
+    }
+    const u32 column0 = columns - tile.n * 4;
+    finish_rows<kTileN, 0, 64, (kBlocks > 1)>(d[0], blocks, column0, c, m0, tile.n, rows, lane);
     if constexpr (kBlocks > 1)
-      finish_rows<kTileN, blocks_of(kTileN) % 2, 64, false>(d[1], blocks, c, m0 + 64, tile.n, rows, lane);
+      finish_rows<kTileN, blocks_of(kTileN) % 2, 64, false>(d[1], blocks, column0, c, m0 + 64, tile.n, rows, lane);
   }
 }
 
@@ -385,6 +421,10 @@ FN void gemm(const TMap& map_a, const TMap& map_w, i32 rows, const Slots& c) {
   launch_dependents();
   const Ring ring(shared_address(shared));
   const i32 tiles_m = (rows + kTileM - 1) / kTileM;
+  if (threadIdx.x == 32) {
+    prefetch_map(map_a);
+    prefetch_map(map_w);
+  }
   if (threadIdx.x == 0) {
     for (i32 i = 0; i < kStages; i++) {
       barrier_init(ring.full + 8 * i, 1);

@@ -115,9 +115,8 @@ class EpilogueText {
     const DType dtype = buffer(s.buffer).dtype;
     if (move.way == Way::kElement) {
       inside_ = true;
-      lines_.open("if (inside{})", s.predicate == kNoExpr
-                                       ? ""
-                                       : fmt::format(" && {}", printer_.operand(s.predicate)));
+      lines_.open("if (inside{})",
+                  s.predicate == kNoExpr ? "" : fmt::format(" && {}", printer_.operand(s.predicate)));
       const std::string x = printer_.stored(dtype, s.expr);
       lines_.line("b{}[{}] = {};", s.buffer, printer_.index(s.index), x);
       lines_.close();
@@ -161,8 +160,8 @@ class EpilogueText {
   // The value of the epilogue in one row and column.
   std::string element_function(const std::string& body) {
     const std::string column = printer_.axis_name(product_.gemm->n);
-    std::string head = fmt::format("// One element: row m, column {}.\nFN void element(const Slots& c, i64 m, i64 {}, ",
-                                   column, column);
+    std::string head = fmt::format(
+        "// One element: row m, column {}.\nFN void element(const Slots& c, i64 m, i64 {}, ", column, column);
     if (inside_) head += "bool inside, ";
     head += "float sum";
     for (const ExprId id : order_) head += fmt::format(", float {}", loads_.at(id).name);
@@ -212,7 +211,9 @@ class EpilogueText {
   // The slot itself.
   std::string pair_function() {
     Lines out(0);
-    out.line("// Columns n and n + 1 of rows m and m + 8: sums v, staged operands and results in[.][h] and [h + 1].");
+    out.line(
+        "// Columns n and n + 1 of rows m and m + 8: sums v, staged operands and results in[.][h] and [h + "
+        "1].");
     out.line("FN void epilogue(const Slots& c, i32 m, i32 n, i32 rows, const float* v, const u32 (*in)[4],");
     out.open("                 u32 (*out)[4], i32 h, u32 columns)");
     // Beyond the last column the nearest one is computed, and not stored.
@@ -302,8 +303,7 @@ Status accepts_epilogue(const loop::LoopNest& nest, const GemmNest& product) {
   }
   if (!product.after.empty()) return fail(ErrorCode::kUnsupported, "slot refused: row needs BN = N");
   for (const Expr& e : nest.exprs)
-    if (e.kind == Expr::Kind::kLocal)
-      return fail(ErrorCode::kUnsupported, "slot refused: row needs BN = N");
+    if (e.kind == Expr::Kind::kLocal) return fail(ErrorCode::kUnsupported, "slot refused: row needs BN = N");
   return {};
 }
 

@@ -22,10 +22,10 @@ struct GemmNest {
   SymInt rows;           // extent of the work axis
   int64_t n = 0, k = 0;  // columns of the result, terms of a sum
   DType dtype = DType::kF16;
-  int32_t a = -1;                            // buffer
-  int64_t a_row = 0, a_offset = 0;           // A[m, k] is its element a_offset + a_row * m + k
-  std::vector<const loop::Let*> before;      // of a row
-  std::vector<const loop::Stmt*> after;      // the row slot
+  int32_t a = -1;                        // buffer
+  int64_t a_row = 0, a_offset = 0;       // A[m, k] is its element a_offset + a_row * m + k
+  std::vector<const loop::Let*> before;  // of a row
+  std::vector<const loop::Stmt*> after;  // the row slot
   // Whether all rows of A and W begin at a multiple of 16 bytes and are a multiple of that long.
   bool whole_pieces() const { return k % 8 == 0 && a_row % 8 == 0 && a_offset % 8 == 0; }
   // Whether boxes of 64 columns hold nothing of A but its own columns (and zeros beyond the buffer's).

@@ -9,40 +9,51 @@ namespace edge_infer::cuda {
 namespace {
 
 constexpr std::array kTiles = {
-    GemmTile{"p128s4", true, 128, 128, 2, 2, true, 4, 1},  GemmTile{"p128s5", true, 128, 128, 2, 2, true, 5, 1},
-    GemmTile{"p128s6", true, 128, 128, 2, 2, true, 6, 1},  GemmTile{"p144", true, 128, 144, 2, 2, true, 4, 1},
-    GemmTile{"p176", true, 128, 176, 2, 2, true, 4, 1},    GemmTile{"c256", true, 128, 256, 1, 2, false, 4, 1},
-    GemmTile{"c192", true, 128, 192, 1, 2, false, 5, 1},   GemmTile{"c128", true, 128, 128, 1, 2, false, 6, 1},
-    GemmTile{"c96", true, 128, 96, 1, 2, false, 6, 1},     GemmTile{"c64", true, 128, 64, 1, 2, false, 8, 1},
-    GemmTile{"s64", true, 64, 64, 1, 1, false, 6, 2},      GemmTile{"s48", true, 64, 48, 1, 1, false, 7, 2},
-    GemmTile{"s32", true, 64, 32, 1, 1, false, 8, 2},      GemmTile{"m128s2", false, 128, 128, 0, 0, false, 2, 2},
-    GemmTile{"m128s3", false, 128, 128, 0, 0, false, 3, 2}, GemmTile{"m128s4", false, 128, 128, 0, 0, false, 4, 1},
-    GemmTile{"m64s3", false, 64, 64, 0, 0, false, 3, 3},   GemmTile{"m64s4", false, 64, 64, 0, 0, false, 4, 3},
+    GemmTile{"p128s4", true, 128, 128, 2, 2, true, 4, 1},
+    GemmTile{"p128s5", true, 128, 128, 2, 2, true, 5, 1},
+    GemmTile{"p128s6", true, 128, 128, 2, 2, true, 6, 1},
+    GemmTile{"p144", true, 128, 144, 2, 2, true, 4, 1},
+    GemmTile{"p176", true, 128, 176, 2, 2, true, 4, 1},
+    GemmTile{"c256", true, 128, 256, 1, 2, false, 4, 1},
+    GemmTile{"c192", true, 128, 192, 1, 2, false, 5, 1},
+    GemmTile{"c128", true, 128, 128, 1, 2, false, 6, 1},
+    GemmTile{"c96", true, 128, 96, 1, 2, false, 6, 1},
+    GemmTile{"c64", true, 128, 64, 1, 2, false, 8, 1},
+    GemmTile{"s64", true, 64, 64, 1, 1, false, 6, 2},
+    GemmTile{"s48", true, 64, 48, 1, 1, false, 7, 2},
+    GemmTile{"s32", true, 64, 32, 1, 1, false, 8, 2},
+    GemmTile{"m128s2", false, 128, 128, 0, 0, false, 2, 2},
+    GemmTile{"m128s3", false, 128, 128, 0, 0, false, 3, 2},
+    GemmTile{"m128s4", false, 128, 128, 0, 0, false, 4, 1},
+    GemmTile{"m64s3", false, 64, 64, 0, 0, false, 3, 3},
+    GemmTile{"m64s4", false, 64, 64, 0, 0, false, 4, 3},
 };
 constexpr std::string_view kPrefix = "tile=";
 constexpr size_t kMostCandidates = 8;
-constexpr int kReserved = 1024;     // shared memory that the driver takes of each CTA
+constexpr int kReserved = 1024;        // shared memory that the driver takes of each CTA
 constexpr int kMultiprocessors = 132;  // of an H200; others are near enough for the choice
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Estimated time in units of one 64 x 64 x 64 product of an SM. Its constants are fitted to the tiles that were
-// fastest on an H200 at 60 shapes (gpu_measured.md, with programmatic launches): its choices are within 3 % of
-// those by its own measure.
+// Estimated time in units of one 64 x 64 x 64 product of an SM. Its constants are fitted to the tiles that
+// were fastest on an H200 at 60 shapes (gpu_measured.md, with programmatic launches): its choices are within
+// 3 % of those by its own measure.
 double estimate(const GemmTile& tile, const TileFit& fits, const GemmShape& shape) {
   constexpr double kLeastStep = 2.2, kStart = 10, kPerTile = 0.005;
   const int64_t tiles = ceil_div(shape.rows, tile.rows) * ceil_div(shape.n, tile.columns);
   const int64_t places = int64_t{kMultiprocessors} * fits.per_sm;
-  const auto together = static_cast<double>(std::min<int64_t>(fits.per_sm, ceil_div(tiles, kMultiprocessors)));
+  const auto together =
+      static_cast<double>(std::min<int64_t>(fits.per_sm, ceil_div(tiles, kMultiprocessors)));
   const double area = tile.rows * tile.columns / 4096.0;
   // A step waits for its operands, or for as many bytes as it takes.
   const double step = std::max(kLeastStep, together * std::max(area, (tile.rows + tile.columns) / 128.0));
   // Of further rounds, the epilogue hides where warpgroups take turns.
   const double exposed = tiles <= places ? 0.7 : tile.ping_pong ? 0.4 : 1.5;
   const double round = static_cast<double>(ceil_div(shape.k, 64)) * step + together * area * exposed;
-  return static_cast<double>(ceil_div(tiles, places)) * round + kStart + static_cast<double>(tiles) * kPerTile;
+  return static_cast<double>(ceil_div(tiles, places)) * round + kStart +
+         static_cast<double>(tiles) * kPerTile;
 }
 
 const GemmTile* named(std::string_view name) {
@@ -55,7 +66,7 @@ const GemmTile* named(std::string_view name) {
 std::optional<TileFit> fit(const GemmTile& tile, const EpilogueSpace& space, const CudaTarget& target) {
   // The sums leave too few registers for a second operand's fragments.
   if (tile.wgmma && tile.blocks * tile.columns > 320 && space.blocks > 1) return std::nullopt;
-  const int stage = (tile.rows + tile.columns) * 128, 
+  const int stage = (tile.rows + tile.columns) * 128,
             epilogue = tile.warps() * (space.blocks * 2048 + space.columns * tile.columns * 4);
   for (int per_sm = tile.per_sm; per_sm > 0; --per_sm) {
     const int most = (target.shared_bytes + kReserved) / per_sm - kReserved;
@@ -112,7 +123,9 @@ Schedule gemm_schedule_text(const GemmTile& tile) {
 
 Schedule default_gemm_schedule(int64_t n, int64_t k, int64_t rows, const CudaTarget& target) {
   return gemm_schedule_text(
-      *gemm_tiles({.n = n, .k = k, .rows = rows, .wgmma = target.has_wgmma, .space = {.blocks = 2, .columns = 2}}, target)
+      *gemm_tiles(
+           {.n = n, .k = k, .rows = rows, .wgmma = target.has_wgmma, .space = {.blocks = 2, .columns = 2}},
+           target)
            .front());
 }
 

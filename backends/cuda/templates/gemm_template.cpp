@@ -16,7 +16,7 @@ namespace edge_infer::cuda {
 namespace {
 
 constexpr int64_t kManyRows = 16'384;  // beyond, the best tile stays the same
-constexpr int kRaster = 8;  // rows of tiles that share tiles of W
+constexpr int kRaster = 8;             // rows of tiles that share tiles of W
 
 std::string_view yes_no(bool yes) {
   return yes ? "true" : "false";
@@ -110,8 +110,8 @@ std::string entry(const Product& p, const GemmTile& tile, const TileFit& fits, c
   Lines lines;
   ExprPrinter printer(nest, lines);
   const std::string rows = printer.index(p.gemm.rows);
-  std::string text = fmt::format("extern \"C\" __global__ void __launch_bounds__(kThreads, {}) k(const i64* n",
-                                 fits.per_sm);
+  std::string text =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__(kThreads, {}) k(const i64* n", fits.per_sm);
   for (size_t i = 0; i < nest.buffers.size(); ++i)
     text += fmt::format(", {}{}* b{}", nest.buffers[i].access == loop::Access::kOut ? "" : "const ",
                         memory_type(nest.buffers[i].dtype), i);

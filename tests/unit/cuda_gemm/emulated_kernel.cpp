@@ -49,7 +49,8 @@ std::string translate_statement(std::string_view statement) {
       i = end + 1;  // constraints and clobbers go
     } else if (statement[i] == '(') {
       const size_t end = behind_bracket(statement, i);
-      operands += fmt::format("{}emulation::operand{}", operands.empty() ? "" : ", ", statement.substr(i, end - i));
+      operands +=
+          fmt::format("{}emulation::operand{}", operands.empty() ? "" : ", ", statement.substr(i, end - i));
       i = end;
     } else {
       in_operands = in_operands || statement[i] == ':';
@@ -63,7 +64,8 @@ std::string translate(std::string_view source) {
   std::string out;
   for (size_t i = 0; i < source.size();) {
     const size_t at = source.find("asm", i);
-    const bool word = at != std::string_view::npos && (at == 0 || (std::isalnum(source[at - 1]) == 0 && source[at - 1] != '_'));
+    const bool word = at != std::string_view::npos &&
+                      (at == 0 || (std::isalnum(source[at - 1]) == 0 && source[at - 1] != '_'));
     const size_t open = at == std::string_view::npos ? at : source.find_first_not_of(" ", at + 3);
     if (at == std::string_view::npos) return out + std::string(source.substr(i));
     size_t bracket = open;
@@ -110,18 +112,25 @@ Result<EmulatedKernel> EmulatedKernel::build(const std::string& source) {
   for (size_t i = 0; i < maps; ++i) call += fmt::format(", m[{}]", i);
   const std::string text = fmt::format(
       "#include \"{}\"\nchar shared[1];\n{}\n"
-      "struct Any {{\n  void* p;\n  template <typename T>\n  operator T*() const {{\n    return (T*)p;\n  }}\n}};\n"
-      "extern \"C\" __attribute__((visibility(\"default\"))) void run(unsigned blocks, unsigned threads, const long long* n, void* const* b, const "
+      "struct Any {{\n  void* p;\n  template <typename T>\n  operator T*() const {{\n    return (T*)p;\n  "
+      "}}\n}};\n"
+      "extern \"C\" __attribute__((visibility(\"default\"))) void run(unsigned blocks, unsigned threads, "
+      "const long long* n, void* const* b, const "
       "emulation::Map* maps) {{\n"
       "  {}\n  emulation::launch(blocks, threads, [&] {{ k({}); }});\n}}\n",
       EDGE_PTX_EMULATION, translate(source),
-      maps == 0 ? "" : fmt::format("TMap m[{0}];\n  for (int i = 0; i < {0}; i++) std::memcpy(&m[i], &maps[i], sizeof(maps[i]));", maps),
+      maps == 0 ? ""
+                : fmt::format("TMap m[{0}];\n  for (int i = 0; i < {0}; i++) std::memcpy(&m[i], &maps[i], "
+                              "sizeof(maps[i]));",
+                              maps),
       call);
   const std::string stem =
-      (std::filesystem::temp_directory_path() / fmt::format("edge_emulated_{}_{}", getpid(), number++)).string();
+      (std::filesystem::temp_directory_path() / fmt::format("edge_emulated_{}_{}", getpid(), number++))
+          .string();
   std::ofstream(stem + ".cpp") << text;
-  const std::string command = fmt::format("{} -std=c++20 -O1 -w -shared -fPIC -fvisibility=hidden -o {}.so {}.cpp > {}.log 2>&1",
-                                          EDGE_TEST_COMPILER, stem, stem, stem);
+  const std::string command =
+      fmt::format("{} -std=c++20 -O1 -w -shared -fPIC -fvisibility=hidden -o {}.so {}.cpp > {}.log 2>&1",
+                  EDGE_TEST_COMPILER, stem, stem, stem);
   const int status = std::system(command.c_str());  // NOLINT: a test's own command
   const Result<std::string> log = read_text(stem + ".log");
   void* library = status == 0 ? dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
@@ -132,7 +141,8 @@ Result<EmulatedKernel> EmulatedKernel::build(const std::string& source) {
   return kernel;
 }
 
-void EmulatedKernel::run(unsigned blocks, std::span<const int64_t> symbols, std::span<const Buffer> buffers) const {
+void EmulatedKernel::run(unsigned blocks, std::span<const int64_t> symbols,
+                         std::span<const Buffer> buffers) const {
   std::vector<void*> pointers;
   for (const Buffer& buffer : buffers) pointers.push_back(buffer.data);
   std::vector<Map> maps;

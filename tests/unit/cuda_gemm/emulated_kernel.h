@@ -1,6 +1,7 @@
-// Generated CUDA kernels run on the host: the source is translated into C++ (inline PTX becomes calls of an interpreter,
-// ptx_emulation.h), compiled with the compiler of the tests, and loaded. It shows what indices, swizzles, pipelines and
-// epilogues do; it says nothing of speed, of memory ordering between threads, or of what ptxas makes of the text.
+// Generated CUDA kernels run on the host: the source is translated into C++ (inline PTX becomes calls of an
+// interpreter, ptx_emulation.h), compiled with the compiler of the tests, and loaded. It shows what indices,
+// swizzles, pipelines and epilogues do; it says nothing of speed, of memory ordering between threads, or of
+// what ptxas makes of the text.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace edge_infer::cuda {
 
 class EmulatedKernel {
  public:
-  // Errors: kInvalidArgument (no launch line, an asm statement that is not understood, or what the compiler says).
+  // Errors: kInvalidArgument (no launch line, an asm statement that is not understood, or what the compiler
+  // says).
   static Result<EmulatedKernel> build(const std::string& source);
 
   struct Buffer {
@@ -30,7 +32,8 @@ class EmulatedKernel {
   struct Map;
   CudaLaunch launch_;
   std::shared_ptr<void> library_;
-  void (*entry_)(unsigned blocks, unsigned threads, const long long* n, void* const* buffers, const Map* maps) = nullptr;
+  void (*entry_)(unsigned blocks, unsigned threads, const long long* n, void* const* buffers,
+                 const Map* maps) = nullptr;
 };
 
 }  // namespace edge_infer::cuda

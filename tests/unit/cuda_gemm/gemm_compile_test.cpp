@@ -1,4 +1,5 @@
-// Every tile of the GEMM templates goes through NVRTC for every architecture that has it: no spills, no warnings.
+// Every tile of the GEMM templates goes through NVRTC for every architecture that has it: no spills, no
+// warnings.
 #include <gtest/gtest.h>
 
 #include "backends/cuda/codegen/nvrtc_compiler.h"
@@ -29,8 +30,10 @@ TEST_P(GemmCompile, HasNoSpillsAndNoWarnings) {
   std::vector<std::string> names;
   for (const std::string half : {"f16", "bf16"})
     for (const int n : {384, 33})
-      for (const std::string& text :
-           epilogues({.half = half, .accumulation = std::string(target.gemm_class), .n = n, .k = n == 33 ? 75 : 1536})) {
+      for (const std::string& text : epilogues({.half = half,
+                                                .accumulation = std::string(target.gemm_class),
+                                                .n = n,
+                                                .k = n == 33 ? 75 : 1536})) {
         const Result<loop::LoopNest> nest = loop::parse_nest(text);
         ASSERT_TRUE(nest) << nest.error().message;
         for (const Schedule& schedule : gemm_schedules(*nest, target)) {
@@ -50,8 +53,8 @@ TEST_P(GemmCompile, HasNoSpillsAndNoWarnings) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, GemmCompile,
-                         testing::Values("cuda.sm_90a", "cuda.sm_80", "cuda.sm_86", "cuda.sm_89", "cuda.sm_90",
-                                         "cuda.sm_100", "cuda.sm_120"),
+                         testing::Values("cuda.sm_90a", "cuda.sm_80", "cuda.sm_86", "cuda.sm_89",
+                                         "cuda.sm_90", "cuda.sm_100", "cuda.sm_120"),
                          [](const auto& made) { return made.param.substr(5); });
 
 }  // namespace

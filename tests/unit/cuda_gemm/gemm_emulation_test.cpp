@@ -33,7 +33,8 @@ void fill(HostTensor& t, int64_t rows, std::mt19937& random, double scale) {
   std::vector<double> values(static_cast<size_t>(t.elements()));
   const int64_t width = t.elements() / std::max<int64_t>(t.sizes[0], 1);
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<int64_t>(i) < rows * width ? normal(random) : std::numeric_limits<double>::quiet_NaN();
+    values[i] =
+        static_cast<int64_t>(i) < rows * width ? normal(random) : std::numeric_limits<double>::quiet_NaN();
   t.store(values);
 }
 
@@ -60,14 +61,18 @@ TEST_P(GemmEmulation, AgreesWithTheEvaluator) {
     for (const SymInt& size : buffer.sizes) sizes.push_back(*size.evaluate(values));
     const bool per_row = !buffer.sizes.front().constant();
     expected.push_back(*make_host_tensor(buffer.dtype, sizes));
-    const double scale = buffer.access == loop::Access::kPacked ? 1 / std::sqrt(static_cast<double>(sizes[1])) : 1;
+    const double scale =
+        buffer.access == loop::Access::kPacked ? 1 / std::sqrt(static_cast<double>(sizes[1])) : 1;
     fill(expected.back(), sizes[0], random, scale);
     if (per_row) sizes[0] += kPadRows;
     HostTensor with_pads = *make_host_tensor(buffer.dtype, sizes);
     fill(with_pads, 0, random, 1);
-    if (buffer.access == loop::Access::kOut) std::memset(with_pads.bytes.data(), kPoison, with_pads.bytes.size());
-    if (buffer.access == loop::Access::kOut) std::memset(expected.back().bytes.data(), kPoison, expected.back().bytes.size());
-    else std::memcpy(with_pads.bytes.data(), expected.back().bytes.data(), expected.back().bytes.size());
+    if (buffer.access == loop::Access::kOut)
+      std::memset(with_pads.bytes.data(), kPoison, with_pads.bytes.size());
+    if (buffer.access == loop::Access::kOut)
+      std::memset(expected.back().bytes.data(), kPoison, expected.back().bytes.size());
+    else
+      std::memcpy(with_pads.bytes.data(), expected.back().bytes.data(), expected.back().bytes.size());
     padded.push_back(std::move(with_pads));
   }
   std::vector<HostTensor*> pointers;
@@ -91,11 +96,13 @@ TEST_P(GemmEmulation, AgreesWithTheEvaluator) {
     const size_t element = static_cast<size_t>(dtype_size(dtype));
     for (size_t e = 0; e < got.size(); ++e) {
       const std::byte* bits = padded[i].bytes.data() + e * element;
-      const bool untouched = std::all_of(bits, bits + element, [](std::byte b) { return b == std::byte{kPoison}; });
+      const bool untouched =
+          std::all_of(bits, bits + element, [](std::byte b) { return b == std::byte{kPoison}; });
       if (e >= want.size()) {
         ASSERT_TRUE(untouched) << "b" << i << " element " << e << ": a pad row was written";
       } else if (std::memcmp(bits, expected[i].bytes.data() + e * element, element) != 0) {
-        ASSERT_LE(std::abs(got[e] - want[e]), bound * std::max(1.0, std::abs(want[e]))) << "b" << i << " element " << e;
+        ASSERT_LE(std::abs(got[e] - want[e]), bound * std::max(1.0, std::abs(want[e])))
+            << "b" << i << " element " << e;
       }
     }
   }
@@ -112,12 +119,24 @@ std::vector<Case> cases() {
       {"PingPongResidual", "cuda.sm_90a", "tile=p144", ragged.residual(), {300}, 300, 1},
       {"SharedTile", "cuda.sm_90a", "tile=c96", ragged.residual(), {201}, 201, 2},
       {"SmallTile", "cuda.sm_90a", "tile=s48", ragged.bias(), {77}, 77, 3},
-      {"Mixed", "cuda.sm_90a", "tile=s32", NestText{.half = "bf16", .n = 72, .k = 64}.mixed(), {3, 25}, 75, 2},
+      {"Mixed",
+       "cuda.sm_90a",
+       "tile=s32",
+       NestText{.half = "bf16", .n = 72, .k = 64}.mixed(),
+       {3, 25},
+       75,
+       2},
       {"OddColumns", "cuda.sm_90a", "tile=s32", odd.mixed(), {1, 70}, 70, 2},
       {"NoRows", "cuda.sm_90a", "tile=c64", ragged.bias(), {0}, 0, 2},
       {"Mma", "cuda.sm_90", "tile=m128s2", mma(ragged).gelu(), {201}, 201, 2},
       {"MmaResidual", "cuda.sm_120", "tile=m64s3", mma(ragged).residual(), {130}, 130, 3},
-      {"MmaOddDepth", "cuda.sm_80", "tile=m64s4", mma({.half = "bf16", .n = 33, .k = 75}).mixed(), {2, 35}, 70, 2},
+      {"MmaOddDepth",
+       "cuda.sm_80",
+       "tile=m64s4",
+       mma({.half = "bf16", .n = 33, .k = 75}).mixed(),
+       {2, 35},
+       70,
+       2},
   };
 }
 INSTANTIATE_TEST_SUITE_P(Kernels, GemmEmulation, testing::ValuesIn(cases()),

@@ -17,9 +17,10 @@ struct NestText {
   }
   std::string gelu() const {
     return head(fmt::format("b2: in f32[{}], b3: out {}[T, {}]", n, half, n)) +
-           fmt::format("%v1 = %v0 + b2[n]\n"
-                       "      b3[{}*m+n] = {}(%v1 * 0.5 * (erf(%v1 * 0.7071067811865476) + 1))",
-                       n, half) +
+           fmt::format(
+               "%v1 = %v0 + b2[n]\n"
+               "      b3[{}*m+n] = {}(%v1 * 0.5 * (erf(%v1 * 0.7071067811865476) + 1))",
+               n, half) +
            tail();
   }
   std::string residual() const {
@@ -30,16 +31,18 @@ struct NestText {
   std::string mixed() const {
     return fmt::format(
                "nest @mixed class {0} symbols(S in 1..64 hint 2, T in 1..16384 hint 128)\n"
-               "    (b0: in {1}[S*T, {2}], b1: packed {1}[{3}, {4}], b2: in f32[S*T], b3: in f32[S*T, {3}], b4: out "
+               "    (b0: in {1}[S*T, {2}], b1: packed {1}[{3}, {4}], b2: in f32[S*T], b3: in f32[S*T, {3}], "
+               "b4: out "
                "f32[S*T, {3}], b5: out f32[S*T, {3}], b6: out {1}[S*T, {5}]) {{\n"
                "  for m:S*T work {{\n"
                "    gemm %v0 over n:{3}, k:{4} a(b0[k+{2}*m+{4}]) w(b1) {{\n      ",
                accumulation, half, 2 * k, n, k, 2 * n) +
-           fmt::format("%v1 = %v0 * b2[m] + b3[{0}*m+n]\n"
-                       "      b4[{0}*m+n] = erf(%v1) if %v1 > 0\n"
-                       "      b5[{0}*m+n] = %v1\n"
-                       "      b6[{1}*m+n+{0}] = {2}(max(%v1, 0))",
-                       n, 2 * n, half) +
+           fmt::format(
+               "%v1 = %v0 * b2[m] + b3[{0}*m+n]\n"
+               "      b4[{0}*m+n] = erf(%v1) if %v1 > 0\n"
+               "      b5[{0}*m+n] = %v1\n"
+               "      b6[{1}*m+n+{0}] = {2}(max(%v1, 0))",
+               n, 2 * n, half) +
            tail();
   }
 

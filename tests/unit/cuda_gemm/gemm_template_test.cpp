@@ -57,7 +57,9 @@ TEST(GemmTemplate, EqualNestsGiveEqualText) {
 
 // Tiles that were fastest on an H200 (gpu_measured.md), up to 3 % of them.
 TEST(GemmSchedule, ChoosesWhatWasFastest) {
-  const auto tile = [](int64_t n, int64_t k, int64_t rows) { return default_gemm_schedule(n, k, rows, hopper()); };
+  const auto tile = [](int64_t n, int64_t k, int64_t rows) {
+    return default_gemm_schedule(n, k, rows, hopper());
+  };
   EXPECT_EQ(tile(768, 768, 128), "tile=s32");
   EXPECT_EQ(tile(768, 768, 2048), "tile=c96");
   EXPECT_EQ(tile(3072, 768, 512), "tile=c96");
@@ -73,7 +75,8 @@ TEST(GemmSchedule, TilesFitAndAreNamed) {
   for (const char* name : {"cuda.sm_90a", "cuda.sm_80", "cuda.sm_86", "cuda.sm_90", "cuda.sm_120"}) {
     const CudaTarget target = *CudaTarget::of(name);
     for (const int blocks : {0, 1, 2, 4}) {
-      const GemmShape shape{.n = 768, .k = 768, .rows = 300, .wgmma = target.has_wgmma, .space = {blocks, blocks / 2}};
+      const GemmShape shape{
+          .n = 768, .k = 768, .rows = 300, .wgmma = target.has_wgmma, .space = {blocks, blocks / 2}};
       const std::vector<const GemmTile*> tiles = gemm_tiles(shape, target);
       ASSERT_FALSE(tiles.empty()) << name << " " << blocks;
       EXPECT_LE(tiles.size(), 8U);
@@ -99,10 +102,12 @@ void expect_golden(const std::string& name, const std::string& text) {
 }
 
 TEST(GemmTemplate, TextOfMiniLm) {
-  expect_golden("minilm_qkv_p128s5.cu",
-                generate_gemm(parse(NestText{.n = 1152, .k = 384}.bias()), "tile=p128s5", hopper())->source.source);
-  expect_golden("minilm_ffn1_s48.cu",
-                generate_gemm(parse(NestText{.n = 1536, .k = 384}.gelu()), "tile=s48", hopper())->source.source);
+  expect_golden(
+      "minilm_qkv_p128s5.cu",
+      generate_gemm(parse(NestText{.n = 1152, .k = 384}.bias()), "tile=p128s5", hopper())->source.source);
+  expect_golden(
+      "minilm_ffn1_s48.cu",
+      generate_gemm(parse(NestText{.n = 1536, .k = 384}.gelu()), "tile=s48", hopper())->source.source);
   NestText mma{.n = 384, .k = 1536};
   mma.accumulation = "mma.k16";
   expect_golden(

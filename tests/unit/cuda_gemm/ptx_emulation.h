@@ -1,6 +1,7 @@
-// Runs a CTA of a translated CUDA kernel (emulated_kernel.cpp) on one thread of the host: its threads are fibers, its inline
-// PTX is interpreted. What is asynchronous on a GPU happens here as late (products, cp.async) or as early (bulk copies) as
-// the program allows, so that a missing wait gives a wrong result. Included by the translated source alone.
+// Runs a CTA of a translated CUDA kernel (emulated_kernel.cpp) on one thread of the host: its threads are
+// fibers, its inline PTX is interpreted. What is asynchronous on a GPU happens here as late (products,
+// cp.async) or as early (bulk copies) as the program allows, so that a missing wait gives a wrong result.
+// Included by the translated source alone.
 #pragma once
 
 #include <ucontext.h>
@@ -32,8 +33,8 @@ namespace emulation {
 struct Index {
   unsigned x;
 };
-constexpr uint32_t kBase = 16;           // the window's first byte is no multiple of 1024
-inline char window[240 * 1024];          // shared memory
+constexpr uint32_t kBase = 16;   // the window's first byte is no multiple of 1024
+inline char window[240 * 1024];  // shared memory
 
 struct Map {  // what a TMap holds
   const char* base;
@@ -45,8 +46,8 @@ struct Fiber {
   std::unique_ptr<char[]> stack;
   Index thread{};
   bool done = false;
-  std::vector<std::vector<std::function<void()>>> copies{{}};     // cp.async groups, the last one open
-  std::vector<std::vector<std::function<void()>>> products{{}};   // wgmma groups
+  std::vector<std::vector<std::function<void()>>> copies{{}};    // cp.async groups, the last one open
+  std::vector<std::vector<std::function<void()>>> products{{}};  // wgmma groups
 };
 struct Warp {  // of 32 fibers: what they hand each other
   uint64_t words[32][8];
@@ -72,7 +73,8 @@ inline Fiber* current = nullptr;
 inline int idle = 0;  // switches since something happened
 
 [[noreturn]] inline void defect(const std::string& what) {
-  std::fprintf(stderr, "emulation: %s (thread %u, block %u)\n", what.c_str(), current ? current->thread.x : 0, block.x);
+  std::fprintf(stderr, "emulation: %s (thread %u, block %u)\n", what.c_str(), current ? current->thread.x : 0,
+               block.x);
   std::abort();
 }
 inline void yield() {
@@ -271,7 +273,8 @@ inline void bulk_copy(const std::vector<Operand>& x) {
     for (uint64_t c = 0; c < map.box_columns; ++c) {
       const uint64_t row = static_cast<uint64_t>(row0) + r, column = static_cast<uint64_t>(column0) + c;
       uint16_t value = 0;
-      if (row < map.rows && column < map.columns) std::memcpy(&value, map.base + (row * map.columns + column) * 2, 2);
+      if (row < map.rows && column < map.columns)
+        std::memcpy(&value, map.base + (row * map.columns + column) * 2, 2);
       uint64_t address = x[0].value + r * 128 + c * 2;
       address ^= (address >> 7 & 7) << 4;
       write(address, value);
@@ -285,7 +288,8 @@ inline void bulk_copy(const std::vector<Operand>& x) {
 inline void ptx(std::string_view code, const std::vector<Operand>& x) {
   const auto is = [&](std::string_view start) { return code.starts_with(start); };
   const auto has = [&](std::string_view part) { return code.find(part) != std::string_view::npos; };
-  if (code.empty() || is("griddepcontrol") || is("setmaxnreg") || is("fence") || is("wgmma.fence") || is("prefetch"))
+  if (code.empty() || is("griddepcontrol") || is("setmaxnreg") || is("fence") || is("wgmma.fence") ||
+      is("prefetch"))
     return;
   if (is("ldmatrix")) return matrices(x, false);
   if (is("stmatrix")) return matrices(x, true);
@@ -295,7 +299,8 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
     return wgmma(x, static_cast<unsigned>(std::atoi(code.data() + n)), has("f32.f16"));
   }
   if (is("wgmma.commit_group")) return current->products.emplace_back(), void();
-  if (is("wgmma.wait_group")) return run(current->products, static_cast<size_t>(code[code.find("aligned ") + 8] - '0'));
+  if (is("wgmma.wait_group"))
+    return run(current->products, static_cast<size_t>(code[code.find("aligned ") + 8] - '0'));
   if (is("cp.async.cg")) {
     const uint64_t to = x[0].value, from = x[1].value, bytes = x[2].u();
     if (from % 16 != 0 || to % 16 != 0) defect("cp.async off 16 bytes");
@@ -346,13 +351,16 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
   if (is("st.shared.u16")) return write(x[0].value, static_cast<uint16_t>(x[1].u()));
   if (is("st.global.v4")) {
     if (x[0].value % 16 != 0) defect("st.global.v4 off 16 bytes");
-    for (unsigned i = 0; i < 4; ++i) std::memcpy(reinterpret_cast<char*>(x[0].value) + i * 4, &x[1 + i].value, 4);
+    for (unsigned i = 0; i < 4; ++i)
+      std::memcpy(reinterpret_cast<char*>(x[0].value) + i * 4, &x[1 + i].value, 4);
     return;
   }
   if (is("ex2.approx")) return x[0].set(std::exp2(as_float(x[1].value)));
   if (is("rcp.approx")) return x[0].set(1 / as_float(x[1].value));
   if (is("cvt.rn.f16x2") || is("cvt.rn.bf16x2")) {
-    const auto half = [&](const Operand& o) { return uint32_t{has("bf16") ? to_bf16(as_float(o.value)) : to_f16(as_float(o.value))}; };
+    const auto half = [&](const Operand& o) {
+      return uint32_t{has("bf16") ? to_bf16(as_float(o.value)) : to_f16(as_float(o.value))};
+    };
     return x[0].set(half(x[1]) << 16 | half(x[2]));
   }
   if (is("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16")) {

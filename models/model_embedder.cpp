@@ -26,6 +26,8 @@ constexpr size_t kParallelTexts = 32;
 // "auto" is what is fastest here among the precisions whose vectors keep their quality (docs/precision.md).
 Result<CallSettings> settings_of(const std::string& precision, const EntryCompilation& compilation) {
   CallSettings settings;
+  if (precision.empty())
+    return settings_of(compilation.accelerator.compiles() ? "auto" : "fp32", compilation);
   const DType fastest =
       compilation.compiles() ? compilation.preferred().generator->fastest_precision() : DType::kF32;
   if (precision == "bf16" || (precision == "auto" && fastest == DType::kBF16))

@@ -84,7 +84,7 @@ __device__ __forceinline__ float exp2_approx(float x) {
 
 __device__ __forceinline__ void attention(const u16* q, const u16* k, const u16* v, out_type* out,
                                           const offset_type* offsets, const unit_type* units, i64 count) {
-  extern __shared__ __align__(1024) u8 shared[];
+  extern __shared__ __align__(1024) char shared[];
   const u32 q_tile = shared_address(shared), k_tiles = q_tile + ROWS * DIM * 2, v_tiles = k_tiles + 2 * TILE_BYTES;
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   ATTENTION_BEGIN;

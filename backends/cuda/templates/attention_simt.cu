@@ -59,7 +59,7 @@ __device__ __forceinline__ void store(out_type* p, i64 i, real x) {
 
 __device__ __forceinline__ void attention(const q_type* q, const k_type* k, const v_type* v, out_type* out,
                                           const offset_type* offsets, const unit_type* units, i64 count) {
-  extern __shared__ __align__(16) u8 shared[];
+  extern __shared__ __align__(16) char shared[];
   real* queries = (real*)shared;                    // [WARPS * ROWS][DIM]
   real* tile = queries + WARPS * ROWS * DIM;        // [KEYS][PITCH], keys, then values
   real* all_weights = tile + KEYS * PITCH;          // [WARPS][ROWS][KEYS]

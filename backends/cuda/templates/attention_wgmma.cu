@@ -52,7 +52,7 @@ __device__ __forceinline__ u32 shared_address(const void* p) {
   return (u32)__cvta_generic_to_shared(p);
 }
 __device__ __forceinline__ void barrier_init(u32 barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(1) : "memory");
 }
 __device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -148,7 +148,7 @@ __device__ __forceinline__ void load_tile(u32 to, const TMap* map, u32 barrier, 
 
 __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, const u16* q, out_type* out,
                                           const offset_type* offsets, const unit_type* units, i64 count) {
-  extern __shared__ u8 shared[];
+  extern __shared__ char shared[];
   const u32 k_tiles = (shared_address(shared) + 1023) & ~1023u, v_tiles = k_tiles + STAGES * TILE_BYTES;
   const u32 staging = v_tiles + STAGES * TILE_BYTES;
   const u32 k_full = staging + (ATTENTION_OUT_F32 ? 0 : 64 * DIM * 2), v_full = k_full + 8 * STAGES;
@@ -227,7 +227,8 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
         constexpr int steps = CHUNK / 16;  // of a chunk
         multiply_keys(score, a[k], tile_descriptor(k_tiles + stage * TILE_BYTES + k / steps * CHUNK_BYTES + k % steps * 32), k);
       }
-      asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
       pin<KEYS / 2>(score);
       if (thread == 0) load_keys(stage);
       const i32 keys = item.rows - j * KEYS;  // from this block on
@@ -272,7 +273,8 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
         const i32 units16 = (KEYS - keys) * (CHUNK_ROW / 16);
         for (i32 u = thread; u < CHUNKS * units16; u += 128) {
           const u32 chunk = CHUNKS > 1 ? u / units16 : 0, at = u - chunk * units16;
-          asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(tile + chunk * CHUNK_BYTES + keys * CHUNK_ROW + at * 16), "r"(0)
+          asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(tile + chunk * CHUNK_BYTES + keys * CHUNK_ROW + at * 16),
+                       "r"(0), "r"(0), "r"(0), "r"(0)
                        : "memory");
         }
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -284,7 +286,8 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
       UNROLL for (int k = 0; k < KEYS / 16; k++)
         multiply_values(result, weights + 4 * k, tile_descriptor(v_tiles + stage * TILE_BYTES + k * 16 * CHUNK_ROW));
-      asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
       pin<DIM / 2>(result);
       if (thread == 0) load_values(stage), advance();
       if (++stage == STAGES) stage = 0, phase ^= 1;

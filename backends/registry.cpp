@@ -4,11 +4,15 @@
 #include <array>
 
 #include "backends/cpu/device.h"
+#include "backends/cuda/device.h"
+#include "backends/cuda/target.h"
 
 namespace edge_infer {
 namespace {
 
 constexpr std::array<std::string_view, 3> kCpuVariants = {"portable", "avx2", "avx512"};
+constexpr std::array<std::string_view, 7> kCudaVariants = {"sm_80",  "sm_86",  "sm_89", "sm_90",
+                                                           "sm_90a", "sm_100", "sm_120"};
 
 Isa cpu_isa(std::string_view variant) {
   for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512})
@@ -16,7 +20,7 @@ Isa cpu_isa(std::string_view variant) {
   return selected_isa();
 }
 
-Result<std::shared_ptr<const Device>> open_cpu(std::string_view variant) {
+Result<std::shared_ptr<const Device>> open_cpu(std::string_view variant, std::string_view) {
   const Isa isa = cpu_isa(variant);
   if (!isa_runs_here(isa))
     return fail(ErrorCode::kUnsupported, "this processor cannot run cpu.{}", isa_name(isa));
@@ -27,7 +31,14 @@ Target cpu_target(std::string_view variant) {
   return CpuDevice(cpu_isa(variant)).target();
 }
 
-constexpr std::array kBackends = {BackendInfo{"cpu", kCpuVariants, open_cpu, cpu_target}};
+Result<std::shared_ptr<const Device>> open_cuda(std::string_view variant, std::string_view which) {
+  return cuda::CudaDevice::open({.select = std::string(which), .variant = std::string(variant)});
+}
+
+constexpr std::array kBackends = {
+    BackendInfo{"cuda", kCudaVariants, true, open_cuda, cuda::cuda_target},
+    BackendInfo{"cpu", kCpuVariants, false, open_cpu, cpu_target},
+};
 
 }  // namespace
 

@@ -20,8 +20,8 @@
 namespace edge_infer {
 
 struct EmbedderOptions {
-  std::string precision = "fp32";   // fp32 | bf16 | auto
-  std::string device = "auto";      // auto | cpu
+  std::string precision;            // fp32 | fp16 | bf16 | auto; empty: fp32 on processors, else auto
+  std::string device = "auto";      // auto | cpu | cuda | cuda:N
   int threads = 0;                  // upper bound of workers of one call; 0: the process' budget
   int64_t max_length = 0;           // tokens, special ones included; 0: the model's own; larger is an error
   std::filesystem::path cache_dir;  // kernels, packed weights, tokenizer image; empty: default_cache_dir()

@@ -18,15 +18,16 @@
 namespace edge_infer {
 namespace {
 
-// Tokens of a pack in bulk work: enough for the GEMM to be efficient, few enough for activations to stay in
-// L2.
-constexpr int64_t kPackTokens = 512;
+// Calls that an accelerator is given at a time: while it computes one, the next is put together.
+constexpr size_t kCallsAhead = 2;
 // Texts below which tokenizing is not worth a team.
 constexpr size_t kParallelTexts = 32;
 
 // "auto" is what is fastest here among the precisions whose vectors keep their quality (docs/precision.md).
 Result<CallSettings> settings_of(const std::string& precision, const EntryCompilation& compilation) {
   CallSettings settings;
+  if (precision.empty())
+    return settings_of(compilation.accelerator.compiles() ? "auto" : "fp32", compilation);
   const DType fastest =
       compilation.compiles() ? compilation.preferred().generator->fastest_precision() : DType::kF32;
   if (precision == "bf16" || (precision == "auto" && fastest == DType::kBF16))
@@ -228,7 +229,7 @@ Result<std::unique_ptr<BatchBlock>> ModelEmbedder::take_block(int64_t tokens, in
     }
   }
   // Generous, so that blocks of a few sizes serve every call.
-  const int64_t room = std::max(tokens, kPackTokens + max_length_);
+  const int64_t room = std::max(tokens, device_->target().pack_tokens);
   BatchCapacity capacity;
   capacity.tokens = capacity.sequences = static_cast<int32_t>(room);
   capacity.units = static_cast<int32_t>(2 * room);
@@ -262,13 +263,15 @@ Status ModelEmbedder::run_pack(std::span<const std::span<const int32_t>> texts, 
 Status ModelEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts,
                                    std::span<float> out) const {
   EDGE_INFER_RETURN_IF_ERROR(check(texts, out));
-  const std::vector<Pack> packs = make_packs(texts, kPackTokens);
+  const std::vector<Pack> packs = make_packs(texts, device_->target().pack_tokens);
   const auto width = static_cast<size_t>(dimensions_);
   const auto run = [&](const Pack& p, int workers) {
     return run_pack(texts.subspan(p.first, p.count), out.subspan(p.first * width, p.count * width), workers);
   };
-  const int lanes = static_cast<int>(std::min<size_t>(packs.size(), static_cast<size_t>(threads_)));
-  if (lanes <= 1 || packs.size() < 2 * static_cast<size_t>(lanes)) {
+  const bool takes_workers = device_->target().splits_rows;
+  const size_t most = takes_workers ? static_cast<size_t>(threads_) : kCallsAhead;
+  const int lanes = static_cast<int>(std::min(packs.size(), most));
+  if (lanes <= 1 || (takes_workers && packs.size() < 2 * static_cast<size_t>(lanes))) {
     for (const Pack& p : packs) EDGE_INFER_RETURN_IF_ERROR(run(p, threads_));
     return {};
   }

@@ -26,7 +26,9 @@ Status dump(const ModelEmbedder& embedder, const std::string& precision, const s
   EDGE_INFER_ASSIGN(const TargetCompiler target, open_compiler(embedder.device().target().name));
   CompileOptions options;
   if (precision == "bf16") options.precision = DType::kBF16;
-  if (precision == "auto") options.precision = target.generator->fastest_precision();
+  if (precision == "fp16") options.precision = DType::kF16;
+  if (precision == "auto" || (precision.empty() && !embedder.device().target().has_prebuilt))
+    options.precision = target.generator->fastest_precision();
   EDGE_INFER_ASSIGN(const CompiledGraph compiled,
                     compile(graph, embedder.device().target(), *target.generator, *target.compiler, options));
   return write_dump(compiled, *target.compiler, dir);

@@ -83,7 +83,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->add_option(
       "--api-key", arguments->server.service.access.api_key,
       "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
-  command->add_option("--device", arguments->embedder.device, "auto | cpu");
+  command->add_option("--device", arguments->embedder.device, "auto | cpu | cuda | cuda:N");
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
       ->check(CLI::Range(1, 1024));
   command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });

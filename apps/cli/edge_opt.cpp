@@ -24,9 +24,13 @@ namespace {
 constexpr size_t kMaxText = size_t{16} << 20;
 
 struct Options {
-  std::string file, target, emit, run, in, out;
+  std::string file, target, emit, run, in, out, precision = "fp32";
   std::vector<std::string> passes, skip;
   bool pipeline = false, trace = false, eager = false;
+
+  CompileFor compile_for() const {
+    return {target, precision == "fp16" ? DType::kF16 : precision == "bf16" ? DType::kBF16 : DType::kF32};
+  }
 };
 
 int usage(const std::string& message) {
@@ -51,8 +55,9 @@ Status transform(Graph& graph, const Options& options) {
   if (!options.passes.empty())
     pipeline.passes = options.passes;
   else if (wants_compiler(options))
-    pipeline.passes = compile_pipeline();
+    pipeline.passes = compile_pipeline(options.compile_for().precision);
   pipeline.skip = options.skip;
+  if (options.precision != "fp32") pipeline.context.precision = options.compile_for().precision;
   if (options.trace)
     pipeline.on_change = [](std::string_view pass, const Graph& changed) {
       fmt::print(stderr, "// after {}\n{}", pass, print(changed));
@@ -70,7 +75,7 @@ Status emit(const Graph& graph, const Options& options) {
   if (options.emit == "program" && !wants_compiler(options)) {
     EDGE_INFER_ASSIGN(text, fallback_program_text(graph, options.target));
   } else if (options.emit == "loops" || options.emit == "source" || options.emit == "program") {
-    EDGE_INFER_ASSIGN(text, compiled_text(graph, options.target, options.emit));
+    EDGE_INFER_ASSIGN(text, compiled_text(graph, options.compile_for(), options.emit));
   } else if (options.emit == "graph" || options.run.empty()) {
     text = print(graph);
   }
@@ -83,8 +88,8 @@ Status run(const Graph& graph, const Options& options) {
   EDGE_INFER_ASSIGN(const TensorMap tensors, read_npz(options.in));
   const auto compute = [&] {
     if (options.run == "evaluate") return evaluate(graph, tensors);
-    if (options.run == "loops") return loops_run(graph, options.target, tensors);
-    if (options.run == "compiled") return compiled_run(graph, options.target, tensors);
+    if (options.run == "loops") return loops_run(graph, options.compile_for(), tensors);
+    if (options.run == "compiled") return compiled_run(graph, options.compile_for(), tensors);
     return fallback_run(graph, options.target, tensors);
   };
   EDGE_INFER_ASSIGN(auto results, compute());
@@ -119,7 +124,9 @@ int run_program(int argc, char** argv) {
   app.add_option("--skip", options.skip, "passes to leave out")->delimiter(',');
   app.add_flag("--trace", options.trace, "print the graph after each pass that changed it, and times");
   app.add_flag("--eager", options.eager, "with --emit program: that of the fallback");
-  app.add_option("--target", options.target, "cpu.portable, cpu.avx2 or cpu.avx512");
+  app.add_option("--target", options.target, "cpu.portable, cpu.avx2, cpu.avx512, cuda.sm_90a, ...");
+  app.add_option("--precision", options.precision, "of products, with --pipeline and the compiler")
+      ->check(CLI::IsMember({"fp32", "fp16", "bf16"}));
   app.add_option("--emit", options.emit, "what to print")
       ->check(CLI::IsMember({"graph", "loops", "source", "program"}));
   auto* run_option = app.add_option("--run", options.run, "run the graph on the arrays of --in")
@@ -133,7 +140,7 @@ int run_program(int argc, char** argv) {
   }
   if (!options.target.empty() && !is_target_name(options.target))
     return usage(
-        fmt::format("--target is \"{}\", expected cpu.portable, cpu.avx2 or cpu.avx512", options.target));
+        fmt::format("--target is \"{}\", expected cpu.avx2, cuda.sm_90a or the like", options.target));
   if (!options.run.empty() && (options.in.empty() || options.out.empty()))
     return usage("--run needs --in and --out");
   for (const auto* names : {&options.passes, &options.skip})

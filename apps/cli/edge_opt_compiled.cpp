@@ -20,11 +20,12 @@ struct Compiled {
   CompiledGraph graph;
 };
 
-Result<Compiled> compile_for(const Graph& graph, std::string_view target) {
+Result<Compiled> compile_for(const Graph& graph, const CompileFor& where) {
   Compiled c;
-  EDGE_INFER_ASSIGN(c.target, find_target(target.empty() ? "cpu" : target));
+  EDGE_INFER_ASSIGN(c.target, find_target(where.target.empty() ? "cpu" : where.target));
   EDGE_INFER_ASSIGN(c.compiler, open_compiler(c.target.name));
   CompileOptions options;
+  options.precision = where.precision;
   options.passes.passes.emplace();  // none: edge-opt has run those that were asked for
   EDGE_INFER_ASSIGN(c.graph, compile(graph, c.target, *c.compiler.generator, *c.compiler.compiler, options));
   return c;
@@ -43,8 +44,8 @@ Result<std::vector<HostTensor>> graph_inputs(const Graph& graph, const TensorMap
 
 }  // namespace
 
-Result<std::string> compiled_text(const Graph& graph, std::string_view target, std::string_view what) {
-  EDGE_INFER_ASSIGN(const Compiled c, compile_for(graph, target));
+Result<std::string> compiled_text(const Graph& graph, const CompileFor& where, std::string_view what) {
+  EDGE_INFER_ASSIGN(const Compiled c, compile_for(graph, where));
   if (what == "program") return print_program(c.graph.program);
   std::string text;
   if (what == "loops")
@@ -55,17 +56,18 @@ Result<std::string> compiled_text(const Graph& graph, std::string_view target, s
   return text;
 }
 
-Result<std::vector<HostTensor>> loops_run(const Graph& graph, std::string_view target,
+Result<std::vector<HostTensor>> loops_run(const Graph& graph, const CompileFor& where,
                                           const TensorMap& tensors) {
-  EDGE_INFER_ASSIGN(const Compiled c, compile_for(graph, target));
+  EDGE_INFER_ASSIGN(const Compiled c, compile_for(graph, where));
   EDGE_INFER_ASSIGN(const std::vector<HostTensor> inputs, graph_inputs(c.graph.graph, tensors));
   return loop::evaluate(c.graph.forms.front(), c.graph.graph, inputs, tensors);
 }
 
-Result<std::vector<HostTensor>> compiled_run(const Graph& graph, std::string_view target,
+Result<std::vector<HostTensor>> compiled_run(const Graph& graph, const CompileFor& where,
                                              const TensorMap& tensors) {
-  EDGE_INFER_ASSIGN(const std::shared_ptr<const Device> device, open_device(target.empty() ? "cpu" : target));
-  EDGE_INFER_ASSIGN(Compiled c, compile_for(graph, device->target().name));
+  EDGE_INFER_ASSIGN(const std::shared_ptr<const Device> device,
+                    open_device(where.target.empty() ? "cpu" : where.target));
+  EDGE_INFER_ASSIGN(Compiled c, compile_for(graph, {device->target().name, where.precision}));
   EDGE_INFER_ASSIGN(const std::vector<HostTensor> inputs, graph_inputs(c.graph.graph, tensors));
   if (const auto obtained = obtain_kernels(c.graph.kernels, *device, *c.compiler.compiler, nullptr, {});
       !obtained)

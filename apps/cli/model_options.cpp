@@ -38,11 +38,13 @@ Status read_lines(std::istream& in, const std::string& file, bool json_lines,
 
 void add_model_options(CLI::App& command, ModelOptions& options, bool with_precision) {
   command.add_option("--model", options.model, "model directory, or the name of a pulled model")->required();
-  command.add_option("--device", options.embedder.device, "auto | cpu")->default_str("auto");
+  command.add_option("--device", options.embedder.device, "auto | cpu | cuda | cuda:N")->default_str("auto");
   command.add_option("--threads", options.embedder.threads, "at most so many workers")
       ->check(CLI::Range(1, 1024));
   if (!with_precision) return;
-  command.add_option("--precision", options.embedder.precision, "fp32 | bf16 | auto")
+  command
+      .add_option("--precision", options.embedder.precision,
+                  "fp32 | fp16 | bf16 | auto; fp32 on processors, auto elsewhere, unless given")
       ->check(CLI::IsMember({"fp32", "bf16", "auto"}));
   command.add_option("--max-length", options.embedder.max_length, "tokens of a text, special ones included")
       ->check(CLI::Range(1, 1 << 20));

@@ -43,9 +43,10 @@ int32_t code_of(ErrorCode code) {
       return EDGE_INFER_IO_ERROR;
     case ErrorCode::kCancelled:
       return EDGE_INFER_CANCELLED;
-    case ErrorCode::kDeviceLost:
     case ErrorCode::kInternal:
       return EDGE_INFER_INTERNAL;
+    case ErrorCode::kDeviceLost:
+      return EDGE_INFER_DEVICE_LOST;
   }
   return EDGE_INFER_INTERNAL;
 }
@@ -134,6 +135,8 @@ const char* edge_infer_code_name(int32_t code) {
       return "cancelled";
     case EDGE_INFER_INTERNAL:
       return "internal error";
+    case EDGE_INFER_DEVICE_LOST:
+      return "device lost";
     default:
       return "unknown code";
   }

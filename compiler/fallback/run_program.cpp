@@ -86,8 +86,7 @@ Result<std::vector<HostTensor>> run_program(const Graph& graph, Program program,
   for (size_t i = 0; i < inputs.size(); ++i) named[graph.value(graph.inputs()[i].value).name] = inputs[i];
   EDGE_INFER_RETURN_IF_ERROR(check_indices(graph, named, symbols));
   TensorConstants source(constants);
-  EDGE_INFER_ASSIGN(const std::unique_ptr<BoundProgram> bound,
-                    BoundProgram::bind(std::move(program), device, source));
+  EDGE_INFER_ASSIGN(const std::unique_ptr<Executable> bound, device.bind(std::move(program), source));
   std::vector<HostTensor> outputs;
   std::vector<TensorView> in, out;
   for (const HostTensor& input : inputs)
@@ -103,8 +102,8 @@ Result<std::vector<HostTensor>> run_program(const Graph& graph, Program program,
     outputs.push_back(std::move(tensor));
   }
   for (HostTensor& tensor : outputs) out.push_back({tensor.bytes.data(), tensor.dtype, tensor.sizes});
-  ExecutionContext context;
-  EDGE_INFER_RETURN_IF_ERROR(bound->run(context, in, out, max_workers));
+  const std::unique_ptr<RunContext> context = bound->make_context();
+  EDGE_INFER_RETURN_IF_ERROR(bound->run(*context, in, out, max_workers));
   return outputs;
 }
 

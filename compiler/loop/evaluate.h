@@ -5,6 +5,7 @@
 // carries a predicate.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -24,5 +25,13 @@ Status evaluate(const LoopNest& nest, std::span<const int64_t> symbols, std::spa
 // `inputs` in the graph's order, `constants` by name.
 Result<std::vector<HostTensor>> evaluate(const LoopProgram& program, const Graph& graph,
                                          std::span<const HostTensor> inputs, const TensorMap& constants);
+
+// The same with another way to compute nests: a kernel that stands to be checked, say. Out buffers come
+// filled with zeros, and with what earlier steps stored there.
+using NestRunner = std::function<Status(const LoopNest& nest, std::span<const int64_t> symbols,
+                                        std::span<HostTensor* const> buffers)>;
+Result<std::vector<HostTensor>> evaluate(const LoopProgram& program, const Graph& graph,
+                                         std::span<const HostTensor> inputs, const TensorMap& constants,
+                                         const NestRunner& run_nest);
 
 }  // namespace edge_infer::loop

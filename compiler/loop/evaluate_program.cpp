@@ -23,11 +23,12 @@ Result<std::vector<int64_t>> concrete(const std::vector<SymInt>& sizes, const Sy
 class ProgramRun {
  public:
   ProgramRun(const LoopProgram& program, const Graph& graph, std::span<const HostTensor> inputs,
-             const TensorMap& constants)
+             const TensorMap& constants, const NestRunner& run_nest)
       : program_(program),
         graph_(graph),
         inputs_(inputs),
         constants_(constants),
+        run_nest_(run_nest),
         tensors_(program.buffers.size()) {}
 
   Result<std::vector<HostTensor>> run() {
@@ -147,7 +148,7 @@ class ProgramRun {
       arguments.push_back(&tensors_[static_cast<size_t>(id)]);
     }
     EDGE_INFER_ASSIGN(const std::vector<int64_t> symbols, concrete(step.symbols, symbols_));
-    return evaluate(program_.nests[static_cast<size_t>(step.nest)], symbols, arguments);
+    return run_nest_(program_.nests[static_cast<size_t>(step.nest)], symbols, arguments);
   }
 
   Status prebuilt(const Step& step) {
@@ -211,6 +212,7 @@ class ProgramRun {
   const Graph& graph_;
   std::span<const HostTensor> inputs_;
   const TensorMap& constants_;
+  const NestRunner& run_nest_;
   SymbolValues symbols_;
   std::vector<HostTensor> tensors_;
 };
@@ -218,10 +220,18 @@ class ProgramRun {
 }  // namespace
 
 Result<std::vector<HostTensor>> evaluate(const LoopProgram& program, const Graph& graph,
-                                         std::span<const HostTensor> inputs, const TensorMap& constants) {
-  auto results = ProgramRun(program, graph, inputs, constants).run();
+                                         std::span<const HostTensor> inputs, const TensorMap& constants,
+                                         const NestRunner& run_nest) {
+  auto results = ProgramRun(program, graph, inputs, constants, run_nest).run();
   if (!results) return fail_with_context(results.error(), "program " + program.name);
   return results;
+}
+
+Result<std::vector<HostTensor>> evaluate(const LoopProgram& program, const Graph& graph,
+                                         std::span<const HostTensor> inputs, const TensorMap& constants) {
+  return evaluate(program, graph, inputs, constants,
+                  [](const LoopNest& nest, std::span<const int64_t> symbols,
+                     std::span<HostTensor* const> buffers) { return evaluate(nest, symbols, buffers); });
 }
 
 }  // namespace edge_infer::loop

@@ -25,14 +25,20 @@ struct Target {
   int64_t gemm_columns = 1;            // column grain: panel width of the packed weight
   std::string packed_linear_format{};  // format of aten.linear's weight, e.g. "nk.f32.p48"
   int64_t attention_block_rows = 32;   // query rows of one attention work unit
-  bool has_prebuilt = true;            // kernels "prebuilt:...": the device can run the fallback
+  int64_t pack_tokens = 512;  // tokens of one call in bulk work: enough for products to be efficient, few
+                              // enough for activations to stay in a core's cache
+  bool has_prebuilt = true;   // kernels "prebuilt:...": the device can run the fallback
   bool splits_rows = true;    // the executor shares a call's rows out to workers (Phase::when on `workers`)
   bool narrow_temps = false;  // in precisions below f32 temporaries lie in memory in that type
+  // Ops whose prebuilt kernels the compiler shall prefer to nests of its own, but for little work
+  // (loop::LowerOptions::least_prebuilt_work). Empty: of these ops everything that can be a nest is one, as a
+  // back end without prebuilt kernels needs.
+  std::vector<std::string> prebuilt_ops{};
 };
 
 struct LoadedKernel {
-  KernelFn function = nullptr;
-  size_t scratch_bytes = 0;  // per worker
+  KernelFn function = nullptr;  // null where the kernel does not run on the host
+  size_t scratch_bytes = 0;     // per worker
 };
 
 struct NamedBlob {

@@ -8,13 +8,13 @@ namespace {
 
 struct Match {
   const BackendInfo* backend;
-  std::string_view variant;
+  std::string_view variant, which;
 };
 
 std::string known_names() {
   std::string known = "auto";
   for (const BackendInfo& backend : backends()) {
-    known += fmt::format(", {}", backend.name);
+    known += fmt::format(", {}{}", backend.name, backend.numbered ? "[:N]" : "");
     for (const std::string_view variant : backend.variants)
       known += fmt::format(", {}.{}", backend.name, variant);
   }
@@ -22,14 +22,15 @@ std::string known_names() {
 }
 
 Result<Match> match(std::string_view name) {
-  const size_t dot = name.find('.');
-  const std::string_view base = name.substr(0, dot);
-  const std::string_view variant = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+  const size_t colon = name.find(':'), dot = name.substr(0, colon).find('.');
+  const std::string_view which = colon == std::string_view::npos ? "" : name.substr(colon + 1);
+  const std::string_view base = name.substr(0, std::min(dot, colon));
+  const std::string_view variant = dot == std::string_view::npos ? "" : name.substr(0, colon).substr(dot + 1);
   for (const BackendInfo& backend : backends()) {
-    if (backend.name != base) continue;
+    if (backend.name != base || (colon != std::string_view::npos && !backend.numbered)) continue;
     if (dot == std::string_view::npos ||
         std::ranges::find(backend.variants, variant) != backend.variants.end())
-      return Match{&backend, variant};
+      return Match{&backend, variant, which};
   }
   return fail(ErrorCode::kInvalidArgument, "unknown device \"{}\", expected one of: {}", name, known_names());
 }
@@ -39,17 +40,17 @@ Result<Match> match(std::string_view name) {
 Result<std::shared_ptr<const Device>> open_device(std::string_view name) {
   if (name == "auto") {
     for (const BackendInfo& backend : backends())
-      if (auto device = backend.open("")) return device;
+      if (auto device = backend.open("", "")) return device;
     return fail(ErrorCode::kUnsupported, "no device of this build works on this machine");
   }
   EDGE_INFER_ASSIGN(const Match found, match(name));
-  return found.backend->open(found.variant);
+  return found.backend->open(found.variant, found.which);
 }
 
 Result<std::shared_ptr<const Device>> open_host_device() {
   for (const BackendInfo& backend : backends())
     if (backend.target("").has_prebuilt)
-      if (auto device = backend.open("")) return device;
+      if (auto device = backend.open("", "")) return device;
   return fail(ErrorCode::kUnsupported, "no device of this build runs prebuilt kernels");
 }
 

@@ -13,8 +13,10 @@ namespace edge_infer {
 struct BackendInfo {
   std::string_view name;                       // "cpu"
   std::span<const std::string_view> variants;  // "portable", "avx2", ...: targets are "<name>.<variant>"
-  // Errors: kUnsupported when this machine cannot run the variant. "" is the best one of this machine.
-  Result<std::shared_ptr<const Device>> (*open)(std::string_view variant);
+  bool numbered = false;  // there may be several devices: "<name>:<which>", an index or what names one
+  // Errors: kUnsupported when this machine cannot run the variant. "" is the best one of this machine, and
+  // its first device.
+  Result<std::shared_ptr<const Device>> (*open)(std::string_view variant, std::string_view which);
   // The facts of a target, which this machine need not have.
   Target (*target)(std::string_view variant);
 };
@@ -22,8 +24,8 @@ struct BackendInfo {
 // In order of preference for `auto`.
 std::span<const BackendInfo> backends();
 
-// The device for "auto", a back end's name ("cpu") or a target ("cpu.avx2"). Errors: kInvalidArgument listing
-// the names, kUnsupported.
+// The device for "auto", a back end's name ("cpu"), one of its devices ("cuda:1") or a target ("cpu.avx2").
+// Errors: kInvalidArgument listing the names, kUnsupported.
 Result<std::shared_ptr<const Device>> open_device(std::string_view name);
 
 // The device that runs prebuilt kernels: what answers where nothing else does.

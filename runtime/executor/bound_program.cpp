@@ -10,7 +10,6 @@
 namespace edge_infer {
 namespace {
 
-constexpr int64_t kBadSize = INT64_MIN;  // what SymCode returns for an overflow
 // Work that a further worker must bring, in ns: several barriers' worth.
 constexpr int64_t kCostPerWorker = 20'000;
 // A GEMM tile of this many rows keeps its operands in L2 while a weight panel is reused.
@@ -38,6 +37,7 @@ Result<std::unique_ptr<BoundProgram>> BoundProgram::bind(Program program, const 
   auto bound = std::unique_ptr<BoundProgram>(new BoundProgram);
   bound->program_ = std::move(program);
   const Program& p = bound->program_;
+  EDGE_INFER_ASSIGN(bound->table_, SizeTable::compile(p));
   EDGE_INFER_RETURN_IF_ERROR(bound->bind_phases(device));
   EDGE_INFER_RETURN_IF_ERROR(constants.prepare(p.constants, device));
   for (const ConstantDecl& c : p.constants) {
@@ -49,17 +49,8 @@ Result<std::unique_ptr<BoundProgram>> BoundProgram::bind(Program program, const 
     bound->constants_.push_back(data);
   }
   for (const SymInt& bytes : p.slots) {
-    EDGE_INFER_ASSIGN(SymCode code, SymCode::compile(bytes, p.symbols));
-    bound->slot_bytes_.push_back(std::move(code));
-  }
-  for (const BufferDecl& b : p.buffers) {
-    if (b.role != BufferRole::kOutput) continue;
-    const auto at = static_cast<size_t>(b.index);
-    if (bound->output_sizes_.size() <= at) bound->output_sizes_.resize(at + 1);
-    for (const SymInt& size : b.sizes) {
-      EDGE_INFER_ASSIGN(SymCode code, SymCode::compile(size, p.symbols));
-      bound->output_sizes_[at].push_back(std::move(code));
-    }
+    EDGE_INFER_ASSIGN(const SizeTable::Index index, bound->table_.add(bytes));
+    bound->slot_bytes_.push_back(index);
   }
   return bound;
 }
@@ -84,6 +75,9 @@ Status BoundProgram::bind_phases(const Device& device) {
   std::vector<LoadedKernel> kernels;
   for (const KernelRef& ref : program_.kernels) {
     EDGE_INFER_ASSIGN(const LoadedKernel kernel, device.load_kernel(ref.name));
+    if (kernel.function == nullptr)
+      return fail(ErrorCode::kUnsupported, "kernel \"{}\" of {} does not run on the host", ref.name,
+                  device.target().name);
     scratch_bytes_ = std::max(scratch_bytes_, kernel.scratch_bytes);
     kernels.push_back(kernel);
   }
@@ -104,12 +98,12 @@ Status BoundProgram::bind_phases(const Device& device) {
       c.first_argument = argument_count_;
       c.index = call_count_++;
       for (const SymInt& e : call.integers) {
-        EDGE_INFER_ASSIGN(SymCode code, SymCode::compile(e, program_.symbols));
-        c.integers.push_back(std::move(code));
+        EDGE_INFER_ASSIGN(const SizeTable::Index index, table_.add(e));
+        c.integers.push_back(index);
       }
-      EDGE_INFER_ASSIGN(c.rows, SymCode::compile(call.rows, program_.symbols));
-      EDGE_INFER_ASSIGN(c.columns, SymCode::compile(call.columns, program_.symbols));
-      EDGE_INFER_ASSIGN(c.cost, SymCode::compile(call.row_cost, program_.symbols));
+      EDGE_INFER_ASSIGN(c.rows, table_.add(call.rows));
+      EDGE_INFER_ASSIGN(c.columns, table_.add(call.columns));
+      EDGE_INFER_ASSIGN(c.cost, table_.add(call.row_cost));
       integer_count_ += call.integers.size();
       argument_count_ += call.buffers.size();
       bound.calls.push_back(std::move(c));
@@ -120,81 +114,54 @@ Status BoundProgram::bind_phases(const Device& device) {
 }
 
 Status BoundProgram::bind_symbols(ExecutionContext& context, std::span<const TensorView> inputs) const {
-  const size_t count = program_.symbols.size();
-  if (context.symbols.size() != count + 1) context.sizes_valid = false;
-  context.symbols.resize(count + 1);
-  const auto set = [&](size_t i, int64_t value) -> Status {
-    const Symbol& s = program_.symbols[i];
-    if (value < s.range.lo || value > s.range.hi)
-      return fail(ErrorCode::kInvalidArgument, "size {} is {}, expected {}..{}", s.name, value, s.range.lo,
-                  s.range.hi);
-    if (context.symbols[i] != value) context.sizes_valid = false;
-    context.symbols[i] = value;
-    return {};
-  };
-  for (size_t i = 0; i < program_.symbol_sources.size(); ++i) {
-    const Program::SymbolSource& source = program_.symbol_sources[i];
-    const TensorView& input = inputs[static_cast<size_t>(source.input)];
-    EDGE_INFER_RETURN_IF_ERROR(set(i, input.sizes[static_cast<size_t>(source.dim)] - source.minus));
-  }
+  EDGE_INFER_RETURN_IF_ERROR(table_.bind_symbols(context.sizes, inputs));
   context.units.resize(program_.unit_lists.size());
   for (size_t u = 0; u < program_.unit_lists.size(); ++u) {
-    const UnitListDecl& decl = program_.unit_lists[u];
-    const BufferDecl& offsets = program_.buffers[static_cast<size_t>(decl.offsets)];
-    const TensorView& input = inputs[static_cast<size_t>(offsets.index)];
-    const std::span<const int32_t> values(static_cast<const int32_t*>(input.data),
-                                          static_cast<size_t>(input.sizes[0]));
-    const auto n = static_cast<size_t>(count_units(values, decl.block_rows));
+    const std::span<const int32_t> offsets = table_.offsets(u, inputs);
+    const auto n = static_cast<size_t>(count_units(offsets, program_.unit_lists[u].block_rows));
     if (context.units[u].capacity() < n) context.units[u].reserve(n * 2);
     context.units[u].resize(n);
-    fill_units(values, decl.block_rows, context.units[u]);
-    for (size_t i = 0; i < count; ++i)
-      if (program_.symbols[i].name == decl.count) EDGE_INFER_RETURN_IF_ERROR(set(i, static_cast<int64_t>(n)));
+    fill_units(offsets, program_.unit_lists[u].block_rows, context.units[u]);
   }
   return {};
 }
 
 Status BoundProgram::evaluate_sizes(ExecutionContext& context) const {
-  if (context.sizes_valid) return {};
+  if (context.sizes.valid) return {};
+  table_.evaluate(context.sizes);
+  const std::vector<int64_t>& values = context.sizes.values;
+  // Until all sizes are found to be good, the next call looks at them again.
+  context.sizes.valid = false;
   context.integers.resize(integer_count_);
   context.domain.resize(call_count_ * 3);
   for (const BoundPhase& phase : phases_)
     for (const BoundCall& c : phase.calls) {
       for (size_t i = 0; i < c.integers.size(); ++i)
-        context.integers[c.first_integer + i] = c.integers[i].evaluate(context.symbols);
+        context.integers[c.first_integer + i] = values[c.integers[i]];
       int64_t* domain = &context.domain[c.index * 3];
-      domain[0] = c.rows.evaluate(context.symbols);
-      domain[1] = c.columns.evaluate(context.symbols);
-      domain[2] = c.cost.evaluate(context.symbols);
+      domain[0] = values[c.rows];
+      domain[1] = values[c.columns];
+      domain[2] = values[c.cost];
       if (domain[0] < 0 || domain[1] < 0)
         return fail(ErrorCode::kInvalidArgument, "program \"{}\": a size overflows at these inputs",
                     program_.name);
     }
   size_t total = 0;
-  for (const SymCode& code : slot_bytes_) {
-    const int64_t bytes = code.evaluate(context.symbols);
-    if (bytes < 0 || bytes == kBadSize || bytes > (int64_t{1} << 46))
+  for (const SizeTable::Index slot : slot_bytes_) {
+    const int64_t bytes = values[slot];
+    if (bytes < 0 || bytes > (int64_t{1} << 46))
       return fail(ErrorCode::kResourceExhausted, "program \"{}\": a temporary of {} bytes", program_.name,
                   bytes);
     total += static_cast<size_t>(bytes);
   }
   context.arena_bytes = total;
-  context.sizes_valid = true;
+  context.sizes.valid = true;
   return {};
 }
 
 Status BoundProgram::place_buffers(ExecutionContext& context, std::span<const TensorView> inputs,
                                    std::span<const TensorView> outputs) const {
-  if (outputs.size() != output_sizes_.size())
-    return fail(ErrorCode::kInvalidArgument, "{} outputs given, expected {}", outputs.size(),
-                output_sizes_.size());
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    bool equal = outputs[o].sizes.size() == output_sizes_[o].size();
-    for (size_t d = 0; equal && d < output_sizes_[o].size(); ++d)
-      equal = output_sizes_[o][d].evaluate(context.symbols) == outputs[o].sizes[d];
-    if (!equal)
-      return fail(ErrorCode::kInvalidArgument, "output {} has other sizes than the program computes", o);
-  }
+  EDGE_INFER_RETURN_IF_ERROR(table_.check_outputs(context.sizes, outputs));
   EDGE_INFER_RETURN_IF_ERROR(context.arena.reserve(context.arena_bytes));
   size_t peak = peak_arena_bytes_.load(std::memory_order_relaxed);
   while (peak < context.arena_bytes && !peak_arena_bytes_.compare_exchange_weak(peak, context.arena_bytes)) {
@@ -223,7 +190,7 @@ Status BoundProgram::place_buffers(ExecutionContext& context, std::span<const Te
         if (decl.slot >= 0) {
           size_t offset = 0;
           for (int32_t s = 0; s < decl.slot; ++s)
-            offset += static_cast<size_t>(slot_bytes_[static_cast<size_t>(s)].evaluate(context.symbols));
+            offset += static_cast<size_t>(context.sizes.values[slot_bytes_[static_cast<size_t>(s)]]);
           address = context.arena.data() + offset;
         }
         break;
@@ -337,7 +304,7 @@ Status BoundProgram::run(ExecutionContext& context, std::span<const TensorView> 
   EDGE_INFER_RETURN_IF_ERROR(evaluate_sizes(context));
   EDGE_INFER_RETURN_IF_ERROR(place_buffers(context, inputs, outputs));
   int64_t cost = 0;
-  context.symbols.back() = std::max(1, max_workers);
+  context.sizes.symbols.back() = std::max(1, max_workers);
   for (const BoundPhase& phase : phases_) {
     if (!runs(phase, context)) continue;
     for (const BoundCall& call : phase.calls) {
@@ -347,7 +314,7 @@ Status BoundProgram::run(ExecutionContext& context, std::span<const TensorView> 
   }
   const auto useful = std::clamp<int64_t>(cost / kCostPerWorker, 1, 1024);
   const WorkerShare share(static_cast<int>(std::min<int64_t>(useful, std::max(1, max_workers))));
-  context.symbols.back() = share.workers();
+  context.sizes.symbols.back() = share.workers();
   EDGE_INFER_RETURN_IF_ERROR(context.scratch.reserve(scratch_bytes_ * static_cast<size_t>(share.workers())));
   run_phases(context, share.workers());
   return {};

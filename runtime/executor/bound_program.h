@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/arena.h"
+#include "runtime/executor/call_sizes.h"
 #include "runtime/guards/guard_set.h"
 #include "runtime/program/program.h"
 #include "runtime/program/unit_list.h"
@@ -28,14 +29,13 @@ struct alignas(64) PhaseProgress {
 struct ExecutionContext final : RunContext {
   Arena arena;
   Arena scratch;
-  std::vector<int64_t> symbols;   // of the program, and last the number of workers
+  CallSizes sizes;
   std::vector<int64_t> integers;  // of all calls, in order
   std::vector<void*> buffers;     // address of each buffer
   std::vector<void*> arguments;   // buffers of all calls, in order
   std::vector<int64_t> domain;    // rows, columns, cost of each call
   std::vector<std::vector<WorkUnit>> units;
   std::unique_ptr<PhaseProgress[]> progress;  // of each phase, for calls with several workers
-  bool sizes_valid = false;                   // integers and domain hold the values for `symbols`
   size_t arena_bytes = 0;
   // Time spent in each call of the program, in order of phases and calls, summed up over runs with one
   // worker; one number a call turns it on, an empty vector is off.
@@ -70,8 +70,8 @@ class BoundProgram final : public Executable {
   // Kernel call with its size expressions compiled and its place in the context's flat vectors.
   struct BoundCall {
     LoadedKernel kernel;
-    std::vector<SymCode> integers;
-    SymCode rows, columns, cost;
+    std::vector<SizeTable::Index> integers;
+    SizeTable::Index rows = 0, columns = 0, cost = 0;
     int64_t row_grain = 1, column_grain = 1;
     size_t first_integer = 0, first_argument = 0, index = 0;
   };
@@ -89,7 +89,7 @@ class BoundProgram final : public Executable {
 
   Status bind_phases(const Device& device);
   bool runs(const BoundPhase& phase, const ExecutionContext& context) const {
-    return phase.when.evaluate(context.symbols) != 0;
+    return phase.when.evaluate(context.sizes.symbols) != 0;
   }
   Status bind_symbols(ExecutionContext& context, std::span<const TensorView> inputs) const;
   Status evaluate_sizes(ExecutionContext& context) const;
@@ -103,8 +103,8 @@ class BoundProgram final : public Executable {
   Program program_;
   std::vector<BoundPhase> phases_;
   std::vector<const void*> constants_;
-  std::vector<SymCode> slot_bytes_;
-  std::vector<std::vector<SymCode>> output_sizes_;
+  SizeTable table_;
+  std::vector<SizeTable::Index> slot_bytes_;
   size_t scratch_bytes_ = 0;  // per worker
   size_t integer_count_ = 0, argument_count_ = 0, call_count_ = 0;
   mutable std::atomic<size_t> peak_arena_bytes_{0};

@@ -8,6 +8,7 @@
 #include "backends/cuda/codegen/plain_kernel.h"
 #include "backends/cuda/templates/attention_template.h"
 #include "backends/cuda/templates/gemm_f32.h"
+#include "backends/cuda/templates/gemm_schedule.h"
 #include "backends/cuda/templates/gemm_template.h"
 #include "compiler/codegen/row_cost.h"
 

@@ -100,33 +100,46 @@ Result<std::string> read_text(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+// Without macros, which asm statements may be made of.
+Result<std::string> preprocess(const std::string& source, const std::string& stem) {
+  std::ofstream(stem + ".cu") << source;
+  const std::string command = fmt::format("{} -E -P -x c++ -std=c++20 -o {}.i {}.cu > {}.log 2>&1",
+                                          EDGE_TEST_COMPILER, stem, stem, stem);
+  const int status = std::system(command.c_str());  // NOLINT: a test's own command
+  Result<std::string> text = read_text(stem + (status == 0 ? ".i" : ".log"));
+  for (const char* end : {".cu", ".i", ".log"}) std::filesystem::remove(stem + end);
+  if (status != 0) return fail(ErrorCode::kInvalidArgument, "{}", text->substr(0, 4000));
+  return text;
+}
+
 }  // namespace
 
 Result<EmulatedKernel> EmulatedKernel::build(const std::string& source) {
   static std::atomic<int> number = 0;
   EmulatedKernel kernel;
   EDGE_INFER_ASSIGN(kernel.launch_, CudaLaunch::of_source(source));
-  const auto [buffers, maps] = parameters(source);
+  const std::string stem =
+      (std::filesystem::temp_directory_path() / fmt::format("edge_emulated_{}_{}", getpid(), number++))
+          .string();
+  EDGE_INFER_ASSIGN(const std::string plain, preprocess(source, stem));
+  const auto [buffers, maps] = parameters(plain);
   std::string call = "n";
   for (size_t i = 0; i < buffers; ++i) call += fmt::format(", Any{{b[{}]}}", i);
   for (size_t i = 0; i < maps; ++i) call += fmt::format(", m[{}]", i);
   const std::string text = fmt::format(
-      "#include \"{}\"\nchar shared[1];\n{}\n"
+      "#include \"{}\"\nalignas(1024) char shared[240 * 1024];\n{}\n"
       "struct Any {{\n  void* p;\n  template <typename T>\n  operator T*() const {{\n    return (T*)p;\n  "
       "}}\n}};\n"
       "extern \"C\" __attribute__((visibility(\"default\"))) void run(unsigned blocks, unsigned threads, "
       "const long long* n, void* const* b, const "
       "emulation::Map* maps) {{\n"
       "  {}\n  emulation::launch(blocks, threads, [&] {{ k({}); }});\n}}\n",
-      EDGE_PTX_EMULATION, translate(source),
+      EDGE_PTX_EMULATION, translate(plain),
       maps == 0 ? ""
                 : fmt::format("TMap m[{0}];\n  for (int i = 0; i < {0}; i++) std::memcpy(&m[i], &maps[i], "
                               "sizeof(maps[i]));",
                               maps),
       call);
-  const std::string stem =
-      (std::filesystem::temp_directory_path() / fmt::format("edge_emulated_{}_{}", getpid(), number++))
-          .string();
   std::ofstream(stem + ".cpp") << text;
   const std::string command =
       fmt::format("{} -std=c++20 -O1 -w -shared -fPIC -fvisibility=hidden -o {}.so {}.cpp > {}.log 2>&1",

@@ -6,6 +6,7 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -48,6 +49,7 @@ struct Fiber {
   bool done = false;
   std::vector<std::vector<std::function<void()>>> copies{{}};    // cp.async groups, the last one open
   std::vector<std::vector<std::function<void()>>> products{{}};  // wgmma groups
+  size_t committed = 0, completed = 0;                           // of those groups
 };
 struct Warp {  // of 32 fibers: what they hand each other
   uint64_t words[32][8];
@@ -193,15 +195,44 @@ inline void run(std::vector<std::vector<std::function<void()>>>& groups, size_t 
     groups.erase(groups.begin());
   }
 }
-// Element (row, k) of a K-major operand with rows of 64 elements swizzled by 128 bytes.
-inline uint16_t swizzled_element(uint64_t descriptor, unsigned row, unsigned k) {
-  const uint64_t start = (descriptor & 0x3fff) << 4, group = ((descriptor >> 32) & 0x3fff) << 4;
-  uint64_t address = start + row / 8 * group + row % 8 * 128 + k * 2;
-  address ^= (address >> 7 & 7) << 4;
-  return read<uint16_t>(address);
+// The warps of a warpgroup multiply together: what one of them has waited for is complete for all.
+inline void wait_products(size_t keep) {
+  const size_t target = current->committed - std::min(keep, current->committed);
+  const size_t first = current->thread.x / 128 * 128;
+  for (size_t i = first; i < std::min(first + 128, fibers.size()); ++i)
+    while (fibers[i].committed < target) yield();
+  for (size_t i = first; i < std::min(first + 128, fibers.size()); ++i)
+    for (Fiber& f = fibers[i]; f.completed < target; ++f.completed) {
+      for (const auto& action : f.products.front()) action();
+      f.products.erase(f.products.begin());
+    }
 }
+// An operand in shared memory: rows of 128 or 64 bytes, swizzled, in groups of eight.
+struct Tile {
+  uint64_t start, chunk, group, row;
+  explicit Tile(uint64_t descriptor)
+      : start((descriptor & 0x3fff) << 4),
+        chunk(((descriptor >> 16) & 0x3fff) << 4),
+        group(((descriptor >> 32) & 0x3fff) << 4),
+        row(descriptor >> 62 == 1 ? 128 : 64) {
+    if (descriptor >> 62 != 1 && descriptor >> 62 != 2) defect("a descriptor without swizzle");
+  }
+  uint16_t at(uint64_t address) const {
+    address ^= row == 128 ? (address >> 7 & 7) << 4 : (address >> 7 & 3) << 4;
+    return read<uint16_t>(address);
+  }
+  // Element (line, k): lines are rows, k lies along them.
+  uint16_t k_major(unsigned line, unsigned k) const {
+    return at(start + line / 8 * group + line % 8 * row + k * 2);
+  }
+  // Element (line, k): k counts rows; lines lie along them, the next ones in the next chunk.
+  uint16_t line_major(unsigned line, unsigned k) const {
+    const auto width = static_cast<unsigned>(row / 2);
+    return at(start + line / width * chunk + k / 8 * group + k % 8 * row + line % width * 2);
+  }
+};
 
-inline void matrices(const std::vector<Operand>& x, bool store) {
+inline void matrices(const std::vector<Operand>& x, bool store, bool transposed) {
   Warp& w = warp();
   w.words[lane()][0] = x[store ? 0 : 4].value;
   if (store)
@@ -214,7 +245,14 @@ inline void matrices(const std::vector<Operand>& x, bool store) {
       for (unsigned j = 0; j < 4; ++j)
         write<uint32_t>(x[0].value + j * 4, static_cast<uint32_t>(w.words[lane() % 8 * 4 + j][1 + i]));
     } else {
-      loaded[i] = read<uint32_t>(w.words[i * 8 + lane() / 4][0] + lane() % 4 * 4);
+      if (!transposed) {
+        loaded[i] = read<uint32_t>(w.words[i * 8 + lane() / 4][0] + lane() % 4 * 4);
+        continue;
+      }
+      const auto element = [&](unsigned row) {
+        return uint32_t{read<uint16_t>(w.words[i * 8 + row][0] + lane() / 4 * 2)};
+      };
+      loaded[i] = element(lane() % 4 * 2) | element(lane() % 4 * 2 + 1) << 16;
     }
   }
   meet();
@@ -245,20 +283,35 @@ inline void mma(const std::vector<Operand>& x, bool f16) {
   for (size_t e = 0; e < 4; ++e) x[e].set(sums[e]);
 }
 
-inline void wgmma(const std::vector<Operand>& x, unsigned columns, bool f16) {
+// Operands: sums, then A (a descriptor or four registers), the descriptor of B, and whether to add.
+inline void wgmma(const std::vector<Operand>& x, unsigned columns, bool f16, bool transposed) {
   const size_t sums = columns / 2;
-  const uint64_t a = x[sums].value, b = x[sums + 1].value;
-  const bool add = x[sums + 2].u() != 0;
+  const bool in_registers = x.size() >= sums + 5;
+  const size_t b_at = sums + (in_registers ? 4 : 1);
+  const bool add = b_at + 1 >= x.size() || x[b_at + 1].u() != 0;
   const unsigned row = current->thread.x % 128 / 32 * 16 + lane() / 4, quad = lane() % 4;
-  const auto element = [f16](uint64_t d, unsigned r, unsigned k) {
-    const uint16_t bits = swizzled_element(d, r, k);
-    return f16 ? from_f16(bits) : from_bf16(bits);
-  };
-  current->products.back().push_back([x, sums, a, b, add, row, quad, element] {
+  const auto number = [f16](uint16_t bits) { return f16 ? from_f16(bits) : from_bf16(bits); };
+  std::vector<float> a(32);  // this thread's two rows, when they lie in registers
+  if (in_registers) {
+    Warp& w = warp();
+    for (size_t i = 0; i < 4; ++i) w.words[lane()][i] = x[sums + i].value;
+    meet();
+    for (unsigned r = 0; r < 2; ++r)
+      for (unsigned k = 0; k < 16; ++k)
+        a[r * 16 + k] = number(
+            static_cast<uint16_t>(w.words[lane() / 4 * 4 + k % 8 / 2][r + k / 8 * 2] >> (16 * (k % 2))));
+    meet();
+  }
+  const uint64_t a_descriptor = x[sums].value;
+  const Tile b(x[b_at].value);
+  current->products.back().push_back([=] {
     for (size_t i = 0; i < sums; ++i) {
-      const unsigned r = row + i / 2 % 2 * 8, c = i / 4 * 8 + quad * 2 + i % 2;
+      const auto half = static_cast<unsigned>(i / 2 % 2);
+      const auto c = static_cast<unsigned>(i / 4 * 8 + quad * 2 + i % 2);
       float sum = add ? as_float(x[i].now32()) : 0;
-      for (unsigned k = 0; k < 16; ++k) sum += element(a, r, k) * element(b, c, k);
+      for (unsigned k = 0; k < 16; ++k)
+        sum += (in_registers ? a[half * 16 + k] : number(Tile(a_descriptor).k_major(row + half * 8, k))) *
+               number(transposed ? b.line_major(c, k) : b.k_major(c, k));
       x[i].set(sum);
     }
   });
@@ -269,14 +322,15 @@ inline void bulk_copy(const std::vector<Operand>& x) {
   std::memcpy(&map, reinterpret_cast<const void*>(x[1].value), sizeof(map));
   const auto column0 = static_cast<int32_t>(x[3].u()), row0 = static_cast<int32_t>(x[4].u());
   if (x[0].value % 1024 != 0) defect("a swizzled box at no multiple of 1024");
+  if (map.box_columns != 64 && map.box_columns != 32) defect("a box of other than 128 or 64 bytes a row");
   for (uint64_t r = 0; r < map.box_rows; ++r)
     for (uint64_t c = 0; c < map.box_columns; ++c) {
       const uint64_t row = static_cast<uint64_t>(row0) + r, column = static_cast<uint64_t>(column0) + c;
       uint16_t value = 0;
       if (row < map.rows && column < map.columns)
         std::memcpy(&value, map.base + (row * map.columns + column) * 2, 2);
-      uint64_t address = x[0].value + r * 128 + c * 2;
-      address ^= (address >> 7 & 7) << 4;
+      uint64_t address = x[0].value + r * map.box_columns * 2 + c * 2;
+      address ^= map.box_columns == 64 ? (address >> 7 & 7) << 4 : (address >> 7 & 3) << 4;
       write(address, value);
     }
   Barrier& barrier = barriers[x[2].value / 8];
@@ -288,19 +342,20 @@ inline void bulk_copy(const std::vector<Operand>& x) {
 inline void ptx(std::string_view code, const std::vector<Operand>& x) {
   const auto is = [&](std::string_view start) { return code.starts_with(start); };
   const auto has = [&](std::string_view part) { return code.find(part) != std::string_view::npos; };
-  if (code.empty() || is("griddepcontrol") || is("setmaxnreg") || is("fence") || is("wgmma.fence") ||
-      is("prefetch"))
-    return;
-  if (is("ldmatrix")) return matrices(x, false);
-  if (is("stmatrix")) return matrices(x, true);
+  if (code.empty() || is("griddepcontrol") || is("setmaxnreg") || is("fence") || is("wgmma.fence")) return;
+  if (is("ldmatrix")) return matrices(x, false, has(".trans"));
+  if (is("stmatrix")) return matrices(x, true, false);
   if (is("mma.sync")) return mma(x, has("f16.f16"));
   if (has("wgmma.mma_async")) {
     const size_t n = code.find(".m64n") + 5;
-    return wgmma(x, static_cast<unsigned>(std::atoi(code.data() + n)), has("f32.f16"));
+    return wgmma(x, static_cast<unsigned>(std::atoi(code.data() + n)), has("f32.f16"), has("q, 1, 1, 1;}"));
   }
-  if (is("wgmma.commit_group")) return current->products.emplace_back(), void();
-  if (is("wgmma.wait_group"))
-    return run(current->products, static_cast<size_t>(code[code.find("aligned ") + 8] - '0'));
+  if (is("wgmma.commit_group")) {
+    ++current->committed;
+    idle = 0;
+    return current->products.emplace_back(), void();
+  }
+  if (is("wgmma.wait_group")) return wait_products(static_cast<size_t>(code[code.find("aligned ") + 8] - '0'));
   if (is("cp.async.cg")) {
     const uint64_t to = x[0].value, from = x[1].value, bytes = x[2].u();
     if (from % 16 != 0 || to % 16 != 0) defect("cp.async off 16 bytes");
@@ -311,7 +366,8 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
     return;
   }
   if (is("cp.async.commit_group")) return current->copies.emplace_back(), void();
-  if (is("cp.async.wait_group")) return run(current->copies, x[0].u());
+  if (is("cp.async.wait_group"))
+    return run(current->copies, x.empty() ? static_cast<size_t>(code[code.find(' ') + 1] - '0') : x[0].u());
   if (is("cp.async.bulk.tensor")) return bulk_copy(x);
   if (is("mbarrier.init")) {
     barriers[x[0].value / 8] = {.expected = x[1].u(), .pending = x[1].u()};
@@ -342,10 +398,6 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
     for (unsigned i = 0; i < 4; ++i) write(x[0].value + i * 4, x[1 + i].u());
     return;
   }
-  if (is("ld.shared.v2.f32")) {
-    x[0].set(read<uint32_t>(x[2].value));
-    return x[1].set(read<uint32_t>(x[2].value + 4));
-  }
   if (is("ld.shared.f32")) return x[0].set(read<uint32_t>(x[1].value));
   if (is("st.shared.f32") || is("st.shared.u32")) return write(x[0].value, x[1].u());
   if (is("st.shared.u16")) return write(x[0].value, static_cast<uint16_t>(x[1].u()));
@@ -355,6 +407,8 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
       std::memcpy(reinterpret_cast<char*>(x[0].value) + i * 4, &x[1 + i].value, 4);
     return;
   }
+  if (is("mov.u32 %0, %%clock_hi")) return x[0].set(uint32_t{12345});
+  if (is("xor.b32")) return x[0].set(x[1].u() ^ x[2].u());
   if (is("ex2.approx")) return x[0].set(std::exp2(as_float(x[1].value)));
   if (is("rcp.approx")) return x[0].set(1 / as_float(x[1].value));
   if (is("cvt.rn.f16x2") || is("cvt.rn.bf16x2")) {
@@ -431,6 +485,40 @@ inline void launch(unsigned blocks, unsigned threads, const std::function<void()
 #define __syncwarp() emulation::meet()
 #define __syncthreads() emulation::arrive(0, static_cast<int>(emulation::fibers.size()), true)
 #define __cvta_generic_to_shared(p) (emulation::kBase)
+#define __align__(n) __attribute__((aligned(n)))
+template <typename T>
+T __shfl_xor_sync(unsigned, T x, int distance) {
+  emulation::Warp& w = emulation::warp();
+  std::memcpy(&w.words[emulation::lane()][0], &x, sizeof(T));
+  emulation::meet();
+  T other;
+  std::memcpy(&other, &w.words[emulation::lane() ^ static_cast<unsigned>(distance)][0], sizeof(T));
+  emulation::meet();
+  return other;
+}
+inline int __any_sync(unsigned, int predicate) {
+  emulation::Warp& w = emulation::warp();
+  w.words[emulation::lane()][0] = predicate != 0;
+  emulation::meet();
+  uint64_t any = 0;
+  for (auto& words : w.words) any |= words[0];
+  emulation::meet();
+  return static_cast<int>(any);
+}
+inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
+inline float __int_as_float(int x) {
+  return emulation::as_float(static_cast<unsigned>(x));
+}
+template <typename T>
+T min(T a, T b) {
+  return a < b ? a : b;
+}
+template <typename T>
+T max(T a, T b) {
+  return a > b ? a : b;
+}
 inline float __uint_as_float(unsigned x) {
   return emulation::as_float(x);
 }

@@ -1,0 +1,34 @@
+// The sections of gpu_check: what is checked on a GPU. Each adds its kernels to the set first; main()
+// compiles them all in one batch and then runs the cases.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/gpu/check.h"
+#include "tests/gpu/kernel_set.h"
+
+namespace edge_infer::test {
+
+struct GpuCheck {
+  std::shared_ptr<const cuda::CudaDevice> device;
+  KernelSet& kernels;
+  int effort = 1;  // 0: a sample of each section; 2: all there is
+};
+
+// Attention nests over sequences of all lengths, against evaluate; and that a sequence's bits do not depend
+// on those beside it.
+std::vector<GpuCase> attention_cases(GpuCheck& check);
+// Products: ragged row counts, types, epilogues.
+std::vector<GpuCase> gemm_cases(GpuCheck& check);
+// The nests of graphs, one after the other, as evaluate() would run them: those of tests/golden, in f32, f16
+// and bf16; every op of the table in all types; random graphs.
+std::vector<GpuCase> golden_graph_cases(GpuCheck& check);
+std::vector<GpuCase> conformance_cases(GpuCheck& check);
+std::vector<GpuCase> random_graph_cases(GpuCheck& check);
+// Whole programs on CudaDevice: outputs against evaluate(), graphs against single launches bit for bit over
+// replays whose batches change, a sequence alone against the same one in a batch, two threads at once.
+std::vector<GpuCase> program_cases(GpuCheck& check);
+
+}  // namespace edge_infer::test

@@ -20,9 +20,9 @@ if [ -n "$pack" ]; then
   mkdir -p "$pack/bin" "$pack/lib" "$pack/tests/golden" "$pack/tests/data"
   cp $bin/gpu_check $bin/gpu_model_check "$pack/bin"
   strip "$pack"/bin/*
-  # The C library is the machine's own; everything else travels.
+  # The C and C++ libraries are the machine's own; everything else travels.
   ldd $bin/gpu_check $bin/gpu_model_check | awk '/=> \// { print $3 }' | sort -u |
-    grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$pack/lib"
+    grep -vE '/(libc|libm|libpthread|libdl|librt|libstdc\+\+|libgcc_s|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$pack/lib"
   cp -r tests/golden/loops "$pack/tests/golden"
   cp -r tests/data/texts "$pack/tests/data"
   cp -rL "$model" "$pack/model"

@@ -21,8 +21,12 @@ bool has_gemm(const LoopNest& nest) {
   return std::ranges::any_of(std::get<loop::For>(nest.body.front().node).body,
                              [](const loop::Stmt& s) { return std::holds_alternative<loop::Gemm>(s.node); });
 }
+// An operand that is computed is computed for whole rows, once for all columns.
 bool keeps_rows_whole(const LoopNest& nest) {
-  return has_gemm(nest) && nest.split_columns() < 0;
+  for (const loop::Stmt& s : std::get<loop::For>(nest.body.front().node).body)
+    if (const auto* gemm = std::get_if<loop::Gemm>(&s.node))
+      return nest.split_columns() < 0 || nest.expr(gemm->a).kind != loop::Expr::Kind::kLoad;
+  return false;
 }
 
 // 1 where rows <= most, else 0.
@@ -70,6 +74,7 @@ class Compilation {
   Result<LoopProgram> lower(bool split_rows) const {
     loop::LowerOptions options;
     options.attention_block_rows = target_.attention_block_rows;
+    options.prebuilt_ops = target_.prebuilt_ops;
     options.fuse = options_.fuse;
     options.half = half();
     options.half_class = generator_.accumulation_class(half());

@@ -8,15 +8,18 @@
 namespace edge_infer {
 namespace {
 
-// Another process compiles all its kernels in well under a second; past this it is taken to hang.
-constexpr std::chrono::seconds kPatience{20};
-constexpr std::chrono::milliseconds kPoll{200};
+constexpr std::chrono::milliseconds kPoll{50};
 
 class Obtaining {
  public:
   Obtaining(std::span<const KernelPlan> kernels, const Device& device, KernelCompiler& compiler,
-            KernelCache* cache, const std::function<bool()>& is_cancelled)
-      : kernels_(kernels), device_(device), compiler_(compiler), cache_(cache), is_cancelled_(is_cancelled) {}
+            KernelCache* cache, const std::function<bool()>& is_cancelled, std::chrono::milliseconds patience)
+      : kernels_(kernels),
+        device_(device),
+        compiler_(compiler),
+        cache_(cache),
+        is_cancelled_(is_cancelled),
+        patience_(patience) {}
 
   Result<ObtainReport> run() {
     std::vector<const KernelPlan*> missing;
@@ -34,14 +37,16 @@ class Obtaining {
       (std::ranges::find(claim.owned(), plan->key) != claim.owned().end() ? mine : others).push_back(plan);
     EDGE_INFER_RETURN_IF_ERROR(compile(mine));
     std::vector<const KernelPlan*> left;
+    // All that others compile together: one that hangs delays once, not once a kernel.
+    const auto end = std::chrono::steady_clock::now() + patience_;
     for (const KernelPlan* plan : others) {
-      const auto begin = std::chrono::steady_clock::now();
       KernelClaim::Outcome outcome = KernelClaim::Outcome::kTimeout;
-      while (outcome == KernelClaim::Outcome::kTimeout &&
-             std::chrono::steady_clock::now() - begin < kPatience) {
+      do {
         if (is_cancelled_ && is_cancelled_()) return fail(ErrorCode::kCancelled, "compilation was cancelled");
-        outcome = claim.wait(plan->key, kPoll);
-      }
+        const bool waits = std::chrono::steady_clock::now() < end;
+        outcome = claim.wait(plan->key, waits ? kPoll : std::chrono::milliseconds(0));
+        if (!waits) break;
+      } while (outcome == KernelClaim::Outcome::kTimeout);
       const bool stored = outcome == KernelClaim::Outcome::kStored && load_stored(*plan);
       if (!stored) left.push_back(plan);
     }
@@ -83,10 +88,11 @@ class Obtaining {
     if (is_cancelled_ && is_cancelled_()) return fail(ErrorCode::kCancelled, "compilation was cancelled");
     std::vector<KernelSource> sources;
     for (const KernelPlan* plan : plans) sources.push_back(plan->generated.source);
-    std::vector<Result<CompiledKernel>> compiled = compiler_.compile(sources);
+    std::vector<Result<CompiledKernel>> compiled = compiler_.compile(sources, is_cancelled_);
     std::vector<NamedBlob> named;
     for (size_t i = 0; i < plans.size(); ++i) {
       if (!compiled[i]) {
+        if (compiled[i].error().code == ErrorCode::kCancelled) return std::unexpected(compiled[i].error());
         if (cache_ != nullptr) cache_->add_event("failed", plans[i]->name, compiled[i].error().message);
         return fail_with_context(compiled[i].error(), plans[i]->name);
       }
@@ -106,6 +112,7 @@ class Obtaining {
   KernelCompiler& compiler_;
   KernelCache* cache_;
   const std::function<bool()>& is_cancelled_;
+  std::chrono::milliseconds patience_;
   ObtainReport report_;
 };
 
@@ -113,8 +120,9 @@ class Obtaining {
 
 Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const Device& device,
                                     KernelCompiler& compiler, KernelCache* cache,
-                                    const std::function<bool()>& is_cancelled) {
-  return Obtaining(kernels, device, compiler, cache, is_cancelled).run();
+                                    const std::function<bool()>& is_cancelled,
+                                    std::chrono::milliseconds patience) {
+  return Obtaining(kernels, device, compiler, cache, is_cancelled, patience).run();
 }
 
 }  // namespace edge_infer

@@ -2,6 +2,7 @@
 // them, or from the compiler.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <span>
 
@@ -19,9 +20,13 @@ struct ObtainReport {
 
 // Loads all of `kernels` into `device`; what was compiled goes into the cache once it is loaded. `kernels` of
 // the cache are keyed by content, so what another process makes meanwhile is as good. `cache` may be null.
+// `patience`: how long, for all kernels together, to wait for a process that lives and compiles some of them
+// (it needs well under a second); past it they are compiled here. One that is dead is not waited for.
+// `is_cancelled` is asked many times a second, while the compiler works as well.
 // Errors: what the compiler reports for the first kernel that failed, kCancelled.
 Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const Device& device,
                                     KernelCompiler& compiler, KernelCache* cache,
-                                    const std::function<bool()>& is_cancelled);
+                                    const std::function<bool()>& is_cancelled,
+                                    std::chrono::milliseconds patience = std::chrono::seconds(20));
 
 }  // namespace edge_infer

@@ -11,6 +11,7 @@
 #include "apps/cli/report.h"
 #include "apps/documents/chunker.h"
 #include "apps/documents/document.h"
+#include "apps/index/path_text.h"
 #include "apps/index/pipeline.h"
 #include "runtime/base/cpu.h"
 
@@ -23,7 +24,7 @@ constexpr int64_t kPassageTokens = 256;
 constexpr int64_t kOverlapTokens = 32;
 // Raised when readers or chunker deliver something else for the same file: such files are then read again.
 constexpr int kReaderVersion = 2;
-constexpr int kInterrupted = 1;
+constexpr int kInterrupted = 1, kPathMissing = 1;
 
 struct IndexArguments {
   ModelOptions model;
@@ -101,7 +102,11 @@ int run_index(const IndexArguments& a) {
     return report_error(summary.error());
   }
   report->summary(*summary);
-  if (!summary->cancelled) return 0;
+  for (const std::string& path : summary->missing)
+    report_error(
+        {ErrorCode::kNotFound,
+         fmt::format("{}: no such file or directory; the other paths are indexed", path_for_terminal(path))});
+  if (!summary->cancelled) return summary->missing.empty() ? 0 : kPathMissing;
   fmt::print(stderr, "edge-infer: interrupted; what was indexed is kept, run again to go on\n");
   return kInterrupted;
 }

@@ -79,6 +79,7 @@ void print_passage(size_t rank, const SearchHit& hit) {
 }
 
 int run_search(const SearchArguments& a) {
+  if (one_line(a.query).empty()) return report_usage("the query is empty");
   std::unique_ptr<Embedder> embedder;
   const auto hits = search(a, embedder);
   if (!hits) return report_error(hits.error());

@@ -39,6 +39,7 @@ struct FileTask {
   std::vector<std::vector<int32_t>> ids;  // of each passage: its tokens, special ones and prompt included
   std::vector<size_t> missing;            // passages that must be embedded
   double bytes_counted = 0;               // how much of the file's size progress has counted as done
+  int64_t chunks_counted = 0;             // and how many of its passages
 };
 
 // How passages become tokens; shared by all tasks.

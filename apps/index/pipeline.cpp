@@ -72,7 +72,7 @@ class IndexRun {
     for (const std::string& root : walk_.missing) {
       EDGE_INFER_ASSIGN(const auto below, store_.paths_below(root));
       if (below.empty())
-        report_.refuse({root, FileStatus::kFailed, "no such file or directory"});
+        report_.miss(root);
       else
         log_warning("{} does not exist any more: {} files leave the index", root, below.size());
     }

@@ -32,7 +32,8 @@ struct FileEvent {
 
 struct IndexProgress {
   int64_t files_done = 0, files_total = 0;
-  int64_t chunks = 0, tokens = 0;  // embedded so far
+  int64_t chunks = 0;  // as the summary's, but for files in work those that have their vectors
+  int64_t tokens = 0;  // embedded so far
   double seconds = 0;
   double tokens_per_second = 0;
   double eta_seconds = -1;  // from bytes left and bytes done; < 0: not known yet
@@ -45,6 +46,8 @@ struct IndexSummary {
   int64_t tokens = 0;  // embedded; less than the passages' where vectors were reused
   double seconds = 0;
   bool cancelled = false;
+  // Given paths that do not exist, and of which the index held nothing: probably mistyped. In `failed`, too.
+  std::vector<std::string> missing;
 };
 
 // Calls come from any thread, one at a time.

@@ -53,10 +53,17 @@ void RunReport::refuse(const RefusedPath& path) {
   send({path.path, failed ? FileEventStatus::kFailed : FileEventStatus::kSkipped, path.reason, 0});
 }
 
+void RunReport::miss(const std::string& path) {
+  refuse({path, FileStatus::kFailed, "no such file or directory"});
+  const std::lock_guard lock(mutex_);
+  summary_.missing.push_back(path);
+}
+
 void RunReport::embedded(const Part& part) {
   const std::lock_guard lock(mutex_);
   for (const PassageOfTask& p : part.passages) {
-    ++chunks_embedded_;
+    ++chunks_done_;
+    ++p.task->chunks_counted;
     summary_.tokens += p.task->passages[p.passage].tokens;
     count_bytes(*p.task, weight(*p.task) / static_cast<double>(p.task->missing.size()));
   }
@@ -72,6 +79,9 @@ void RunReport::end(FileTask& task) {
   } else if (task.known && task.outcome != FileTask::Outcome::kReplaced) {
     event.chunks = task.known->passages;
   }
+  // Those whose vectors were known; and a file that is not stored after all takes its own back.
+  chunks_done_ += (event.status == FileEventStatus::kIndexed ? event.chunks : 0) - task.chunks_counted;
+  task.chunks_counted = 0;
   if (task.outcome != FileTask::Outcome::kUnchanged) {
     ++files_expected_done_;
     count_bytes(task, weight(task) - task.bytes_counted);
@@ -87,6 +97,8 @@ void RunReport::deleted(int64_t files) {
 
 IndexSummary RunReport::finish(bool cancelled) {
   const std::lock_guard lock(mutex_);
+  // What a run that is told to stop has embedded and not stored is done again.
+  chunks_done_ = summary_.chunks;
   send_progress(true);
   summary_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   summary_.cancelled = cancelled;
@@ -124,7 +136,7 @@ void RunReport::send_progress(bool always) {
   IndexProgress p;
   p.files_done = summary_.files;
   p.files_total = summary_.files + files_expected_ - files_expected_done_;
-  p.chunks = chunks_embedded_;
+  p.chunks = chunks_done_;
   p.tokens = summary_.tokens;
   p.seconds = std::chrono::duration<double>(now - start_).count();
   p.tokens_per_second = p.seconds > 0 ? static_cast<double>(p.tokens) / p.seconds : 0;

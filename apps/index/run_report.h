@@ -18,6 +18,8 @@ class RunReport {
   void expect(const FileTask& task);
   // A path that holds nothing to read.
   void refuse(const RefusedPath& path);
+  // A path that was given, does not exist and never did.
+  void miss(const std::string& path);
   // Passages of a part have their vectors.
   void embedded(const Part& part);
   // The run is done with a file.
@@ -36,7 +38,8 @@ class RunReport {
   const Clock::time_point start_ = Clock::now();
   std::mutex mutex_;
   IndexSummary summary_;
-  int64_t files_expected_ = 0, files_expected_done_ = 0, chunks_embedded_ = 0;
+  int64_t files_expected_ = 0, files_expected_done_ = 0;
+  int64_t chunks_done_ = 0;  // with vectors, of files that are indexed or being so
   double bytes_expected_ = 0, bytes_done_ = 0;
   Clock::time_point next_progress_ = start_;
 };

@@ -46,7 +46,7 @@ int32_t code_of(ErrorCode code) {
     case ErrorCode::kInternal:
       return EDGE_INFER_INTERNAL;
     case ErrorCode::kDeviceLost:
-      return EDGE_INFER_UNAVAILABLE;
+      return EDGE_INFER_DEVICE_LOST;
   }
   return EDGE_INFER_INTERNAL;
 }
@@ -135,8 +135,8 @@ const char* edge_infer_code_name(int32_t code) {
       return "cancelled";
     case EDGE_INFER_INTERNAL:
       return "internal error";
-    case EDGE_INFER_UNAVAILABLE:
-      return "unavailable";
+    case EDGE_INFER_DEVICE_LOST:
+      return "device lost";
     default:
       return "unknown code";
   }

@@ -35,7 +35,7 @@ enum {
   EDGE_INFER_IO_ERROR = 6,           /* the system refused a read or a write */
   EDGE_INFER_CANCELLED = 7,
   EDGE_INFER_INTERNAL = 8,   /* a defect of this library */
-  EDGE_INFER_UNAVAILABLE = 9 /* a device that worked is lost; others may answer */
+  EDGE_INFER_DEVICE_LOST = 9 /* an accelerator has failed and runs nothing any more */
 };
 
 /* Owned by the caller; a success leaves it untouched. */

@@ -56,7 +56,7 @@ ApiError error_of(const Error& error) {
     case ErrorCode::kResourceExhausted:
       return {503, error.message, "", "resource_exhausted", "server_error"};
     case ErrorCode::kDeviceLost:
-      return {503, error.message, "", "unavailable", "server_error"};
+      return {503, error.message, "", "device_lost", "server_error"};
     case ErrorCode::kCancelled:
       return {503, "the request was cancelled: " + error.message, "", "cancelled", "server_error"};
     default:

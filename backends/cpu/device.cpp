@@ -41,6 +41,11 @@ CpuDevice::CpuDevice(Isa isa) : isa_(isa) {
   target_.gemm_columns = panel_width(isa);
   target_.packed_linear_format = fmt::format("nk.f32.p{}", panel_width(isa));
   target_.attention_block_rows = 32;
+  // Blocked for the cache, as a nest is not; and a row's offset is found once, not sought in every row.
+  target_.prebuilt_ops = {"aten.matmul", "aten.mm",
+                          "aten.bmm",    "aten.addmm",
+                          "aten.linear", "aten.scaled_dot_product_attention",
+                          "aten.cumsum", "edge.packed_positions"};
 }
 
 Result<LoadedKernel> CpuDevice::load_kernel(std::string_view name) const {

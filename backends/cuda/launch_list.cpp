@@ -27,9 +27,13 @@ DeviceAddress LaunchList::address_of(size_t buffer) const {
   return 0;
 }
 
-Result<EncodedTensorMap> LaunchList::encode(const TensorMap& map, size_t buffer) const {
-  // Rows at the capacity, so that the map never changes.
-  const int64_t rows = memory_->sizes[plan_->elements[buffer]] / map.columns;
+Result<EncodedTensorMap> LaunchList::encode(const TensorMap& map, size_t buffer,
+                                            std::span<const int64_t> class_sizes) const {
+  // All rows that a box may reach into: a temporary's at the capacity, else what the class has room for.
+  const bool temporary = plan_->program.buffers[buffer].role == BufferRole::kTemp;
+  const SizeTable::Index at = plan_->elements[buffer];
+  const int64_t elements = temporary ? memory_->sizes[at] : class_sizes[at];
+  const int64_t rows = elements / map.columns;
   const auto element = static_cast<uint64_t>(dtype_size(map.dtype));
   const uint64_t sizes[2] = {static_cast<uint64_t>(map.columns),
                              static_cast<uint64_t>(std::max<int64_t>(rows, 1))};
@@ -85,7 +89,7 @@ Status LaunchList::add_call(const CudaPlan::Call& call, std::span<const int64_t>
     launch.addresses.push_back(b < 0 ? 0 : address_of(static_cast<size_t>(b)));
   for (const TensorMap& map : facts.maps) {
     const auto buffer = static_cast<size_t>(call.buffers[static_cast<size_t>(map.buffer)]);
-    EDGE_INFER_ASSIGN(const EncodedTensorMap encoded, encode(map, buffer));
+    EDGE_INFER_ASSIGN(const EncodedTensorMap encoded, encode(map, buffer, sizes));
     launch.maps.push_back(encoded);
   }
   launches_.push_back(std::move(launch));

@@ -61,7 +61,8 @@ class LaunchList {
   DeviceAddress address_of(size_t buffer) const;
   void add_read_block();
   Status add_call(const CudaPlan::Call& call, std::span<const int64_t> sizes);
-  Result<EncodedTensorMap> encode(const TensorMap& map, size_t buffer) const;
+  Result<EncodedTensorMap> encode(const TensorMap& map, size_t buffer,
+                                  std::span<const int64_t> class_sizes) const;
 
   const CudaPlan* plan_ = nullptr;
   const ExecutionMemory* memory_ = nullptr;

@@ -1,5 +1,6 @@
 #include "backends/cuda/program.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace edge_infer::cuda {
@@ -13,49 +14,62 @@ Result<std::unique_ptr<CudaProgram>> CudaProgram::bind(Program program,
                 options.executions);
   std::unique_ptr<CudaProgram> bound(new CudaProgram);
   bound->options_ = options;
-  EDGE_INFER_ASSIGN(bound->plan_, CudaPlan::bind(std::move(program), std::move(device), constants));
+  EDGE_INFER_ASSIGN(std::unique_ptr<CudaPlan> plan,
+                    CudaPlan::bind(std::move(program), std::move(device), constants));
+  if (options.copy_block) plan->read_block = nullptr;
+  bound->plan_ = std::move(plan);
   if (options.prepare) {
-    EDGE_INFER_ASSIGN(std::unique_ptr<CudaExecution> first, bound->take());
-    const Status prepared = options.mode == LaunchMode::kGraphs ? first->prepare() : Status{};
-    bound->give_back(std::move(first), {});
+    EDGE_INFER_ASSIGN(Taken first, bound->take());
+    const Status prepared = options.mode == LaunchMode::kGraphs ? first.execution->prepare() : Status{};
+    bound->give_back(std::move(first));
     if (!prepared) return std::unexpected(prepared.error());
   }
   return bound;
 }
 
-Result<std::unique_ptr<CudaExecution>> CudaProgram::take() const {
+CudaProgram::Taken CudaProgram::take_idle() const {
+  Taken taken;
+  taken.execution = std::move(idle_.back());
+  idle_.pop_back();
+  taken.counts = taken.execution->counts();
+  taken.device_bytes = taken.execution->device_bytes();
+  taken.pinned_bytes = taken.execution->pinned_bytes();
+  return taken;
+}
+
+Result<CudaProgram::Taken> CudaProgram::take() const {
   std::unique_lock lock(mutex_);
   returned_.wait(lock, [this] { return !idle_.empty() || executions_ < options_.executions; });
-  if (!idle_.empty()) {
-    std::unique_ptr<CudaExecution> execution = std::move(idle_.back());
-    idle_.pop_back();
-    return execution;
-  }
+  if (!idle_.empty()) return take_idle();
   ++executions_;
   lock.unlock();
   Result<std::unique_ptr<CudaExecution>> made = CudaExecution::create(*plan_);
-  if (made) return made;
+  if (made) return Taken{.execution = *std::move(made)};
   lock.lock();
   --executions_;
   returned_.notify_one();
   // Memory for one more is not there: wait for one of those that exist.
-  if (made.error().code != ErrorCode::kResourceExhausted || executions_ == 0) return made;
-  returned_.wait(lock, [this] { return !idle_.empty() || executions_ == 0; });
-  if (idle_.empty()) return made;
-  std::unique_ptr<CudaExecution> execution = std::move(idle_.back());
-  idle_.pop_back();
-  return execution;
+  if (made.error().code == ErrorCode::kResourceExhausted) {
+    returned_.wait(lock, [this] { return !idle_.empty() || executions_ == 0; });
+    if (!idle_.empty()) return take_idle();
+  }
+  return std::unexpected(made.error());
 }
 
-void CudaProgram::give_back(std::unique_ptr<CudaExecution> execution, const ExecutionCounts& before) const {
-  const ExecutionCounts& now = execution->counts();
+void CudaProgram::give_back(Taken taken) const {
+  const ExecutionCounts& now = taken.execution->counts();
+  const size_t device_bytes = taken.execution->device_bytes(), pinned_bytes = taken.execution->pinned_bytes();
   {
     const std::lock_guard lock(mutex_);
-    counts_.graphs += now.graphs - before.graphs;
-    counts_.replays += now.replays - before.replays;
-    counts_.launches += now.launches - before.launches;
-    counts_.growths += now.growths - before.growths;
-    idle_.push_back(std::move(execution));
+    ExecutionCounts& counts = statistics_.counts;
+    counts.graphs += now.graphs - taken.counts.graphs;
+    counts.replays += now.replays - taken.counts.replays;
+    counts.launches += now.launches - taken.counts.launches;
+    counts.growths += now.growths - taken.counts.growths;
+    statistics_.device_bytes += device_bytes - taken.device_bytes;
+    statistics_.pinned_bytes += pinned_bytes - taken.pinned_bytes;
+    peak_device_bytes_ = std::max(peak_device_bytes_, statistics_.device_bytes);
+    idle_.push_back(std::move(taken.execution));
   }
   returned_.notify_one();
 }
@@ -67,10 +81,9 @@ Status CudaProgram::run(std::span<const TensorView> inputs, std::span<const Tens
 Status CudaProgram::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                         LaunchMode mode) const {
   EDGE_INFER_RETURN_IF_ERROR(plan_->device->usable());
-  EDGE_INFER_ASSIGN(std::unique_ptr<CudaExecution> execution, take());
-  const ExecutionCounts before = execution->counts();
-  const Status status = execution->run(inputs, outputs, mode);
-  give_back(std::move(execution), before);
+  EDGE_INFER_ASSIGN(Taken taken, take());
+  const Status status = taken.execution->run(inputs, outputs, mode);
+  give_back(std::move(taken));
   return status;
 }
 
@@ -81,24 +94,23 @@ Status CudaProgram::run(RunContext&, std::span<const TensorView> inputs, std::sp
 
 Result<std::vector<int64_t>> CudaProgram::profile(RunContext&, std::span<const TensorView> inputs,
                                                   std::span<const TensorView> outputs) const {
-  EDGE_INFER_ASSIGN(std::unique_ptr<CudaExecution> execution, take());
-  const ExecutionCounts before = execution->counts();
-  Result<std::vector<int64_t>> times = execution->profile(inputs, outputs);
-  give_back(std::move(execution), before);
+  EDGE_INFER_ASSIGN(Taken taken, take());
+  Result<std::vector<int64_t>> times = taken.execution->profile(inputs, outputs);
+  give_back(std::move(taken));
   return times;
 }
 
 CudaProgramStatistics CudaProgram::statistics() const {
   const std::lock_guard lock(mutex_);
-  CudaProgramStatistics statistics;
-  statistics.counts = counts_;
+  CudaProgramStatistics statistics = statistics_;
   statistics.executions = static_cast<size_t>(executions_);
   statistics.weight_bytes = plan_->constant_bytes;
-  for (const auto& execution : idle_) {
-    statistics.device_bytes += execution->device_bytes();
-    statistics.pinned_bytes += execution->pinned_bytes();
-  }
   return statistics;
+}
+
+size_t CudaProgram::peak_arena_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return peak_device_bytes_;
 }
 
 std::vector<SymbolValues> CudaProgram::classes() const {

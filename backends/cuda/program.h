@@ -17,6 +17,8 @@ struct CudaProgramOptions {
   int executions = 2;
   // Makes the first execution's memory and graphs in bind(), so that no call does.
   bool prepare = true;
+  // The stream copies a call's block in front of the kernels, even where a kernel could read it: to compare.
+  bool copy_block = false;
 };
 
 struct CudaProgramStatistics {
@@ -52,8 +54,8 @@ class CudaProgram final : public Executable {
   Result<std::vector<int64_t>> profile(RunContext& context, std::span<const TensorView> inputs,
                                        std::span<const TensorView> outputs) const override;
   const Program& program() const override { return plan_->program; }
-  // Of all executions.
-  size_t peak_arena_bytes() const override { return statistics().device_bytes; }
+  // Of all executions together.
+  size_t peak_arena_bytes() const override;
   const CudaDevice& device() const { return *plan_->device; }
   const CudaPlan& plan() const { return *plan_; }
   CudaProgramStatistics statistics() const;
@@ -62,8 +64,15 @@ class CudaProgram final : public Executable {
 
  private:
   CudaProgram() = default;
-  Result<std::unique_ptr<CudaExecution>> take() const;
-  void give_back(std::unique_ptr<CudaExecution> execution, const ExecutionCounts& before) const;
+  // An execution with what it had counted before this call.
+  struct Taken {
+    std::unique_ptr<CudaExecution> execution;
+    ExecutionCounts counts;
+    size_t device_bytes = 0, pinned_bytes = 0;
+  };
+  Result<Taken> take() const;
+  Taken take_idle() const;
+  void give_back(Taken taken) const;
 
   std::unique_ptr<const CudaPlan> plan_;
   CudaProgramOptions options_;
@@ -71,7 +80,8 @@ class CudaProgram final : public Executable {
   mutable std::condition_variable returned_;
   mutable std::vector<std::unique_ptr<CudaExecution>> idle_;  // the last one ran last
   mutable int executions_ = 0;
-  mutable ExecutionCounts counts_;
+  mutable CudaProgramStatistics statistics_;  // without what the plan knows
+  mutable size_t peak_device_bytes_ = 0;
 };
 
 }  // namespace edge_infer::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,8 +43,11 @@ class KernelCompiler {
   virtual Status available() const = 0;
   // One result a source, in order; one kernel's error is not the others'. Errors: kUnsupported (no helper),
   // kInvalidArgument (does not compile: the diagnostics), kCorruption (undefined symbols, forbidden
-  // sections), kResourceExhausted (memory or time limit), kIoError (the helper died).
-  virtual std::vector<Result<CompiledKernel>> compile(std::span<const KernelSource> sources) = 0;
+  // sections), kResourceExhausted (memory or time limit), kIoError (the helper died), kCancelled: where
+  // `is_cancelled` is given, it is asked many times a second, and once it is true the compiler's processes
+  // are ended and compile() returns.
+  virtual std::vector<Result<CompiledKernel>> compile(std::span<const KernelSource> sources,
+                                                      const std::function<bool()>& is_cancelled = {}) = 0;
 };
 
 }  // namespace edge_infer

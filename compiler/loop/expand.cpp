@@ -10,6 +10,7 @@
 #include "compiler/loop/find_half_gemms.h"
 #include "compiler/loop/lower.h"
 #include "compiler/loop/pointwise.h"
+#include "compiler/loop/prebuilt_parts.h"
 
 namespace edge_infer::loop {
 namespace {
@@ -55,9 +56,9 @@ class Expander {
  public:
   Expander(const Graph& from, const std::set<NodeId>& whole, const LowerOptions& options)
       : from_(from),
-        whole_(whole),
         options_(options),
-        out_{Graph(from.name()), {}, {}, {}, {}, {}},
+        whole_(whole),
+        out_{Graph(from.name()), {}, {}, {}, {}, {}, {}},
         b_(out_.graph) {
     if (!options.half_class.empty()) half_ = find_half_gemms(from, whole, options.half, options.narrow_temps);
   }
@@ -161,6 +162,13 @@ class Expander {
            out_.kind(producer) == NodeKind::kConstant;
   }
 
+  bool is_gemm(const Node& node, const std::vector<ValueId>& in) const {
+    if (node.op->name != "aten.linear") return false;
+    const TensorType& w = type(in[1]);
+    return is_constant(in[1]) && w.dtype == DType::kF32 && type(in[0]).dtype == DType::kF32 &&
+           w.sizes[0].constant().value_or(0) > 0 && w.sizes[1].constant().value_or(0) > 0;
+  }
+
   NodeKind kind_of(const Node& node, NodeId origin) const {
     const std::string& name = node.op->name;
     if (whole_.count(origin) > 0) return NodeKind::kPrebuilt;
@@ -182,14 +190,9 @@ class Expander {
     if (name == "edge.segment_pool") return NodeKind::kPool;
     if (name == "edge.varlen_attention" && type(node.inputs[0]).dtype == DType::kF32)
       return NodeKind::kAttention;
-    if (name == "aten.linear") {
-      const TensorType& w = type(node.inputs[1]);
-      const bool served = is_constant(node.inputs[1]) && w.dtype == DType::kF32 &&
-                          type(node.inputs[0]).dtype == DType::kF32 &&
-                          w.sizes[0].constant().value_or(0) > 0 && w.sizes[1].constant().value_or(0) > 0;
-      return served ? NodeKind::kGemm : NodeKind::kPrebuilt;
-    }
-    if (node.op->kind == OpKind::kReduction && name != "aten.cumsum") return NodeKind::kReduce;
+    if (name == "aten.linear") return is_gemm(node, node.inputs) ? NodeKind::kGemm : NodeKind::kPrebuilt;
+    if (name == "aten.cumsum") return NodeKind::kScan;
+    if (node.op->kind == OpKind::kReduction) return NodeKind::kReduce;
     return NodeKind::kPrebuilt;
   }
 
@@ -198,13 +201,16 @@ class Expander {
     std::vector<ValueId> inputs;
     for (const ValueId v : node.inputs) inputs.push_back(mapped(v));
     std::vector<ValueId> results;
+    const bool gemm = half_.gemms.count(id) > 0 || is_gemm(node, inputs);
+    if (!gemm && prefers_prebuilt(from_, node, options_)) whole_.insert(id);
     if (node.op->name == "aten._to_copy" && !inputs.empty() &&
         (half_.wide_sums.count(from_.value(node.inputs[0]).producer) > 0 ||
          half_.stored_operands.count(id) > 0)) {
       results = {inputs[0]};
-    } else if (whole_.count(id) == 0) {
+    } else if (whole_.count(id) == 0 && !gemm) {
       EDGE_INFER_ASSIGN(results, parts(node, inputs));
       if (b_.error() != nullptr) return std::unexpected(*b_.error());
+      if (!results.empty() && has_products(node)) out_.inseparable.insert(id);
     }
     if (results.empty()) {
       copy(node, id, std::move(inputs));
@@ -270,7 +276,44 @@ class Expander {
     if (name == "aten.mean") return std::vector{mean(node, in[0])};
     if (name == "aten.var") return std::vector{variance(node, in[0])};
     if (name == "aten.linalg_vector_norm") return std::vector{norm(node, in[0])};
-    return std::vector<ValueId>{};
+    if (has_products(node) && node.op->decompose != nullptr) return decomposed(node, in);
+    return prebuilt_parts(b_, node, in);
+  }
+
+  static bool has_products(const Node& node) {
+    return node.op->kind == OpKind::kMatmul || node.op->name == "aten.scaled_dot_product_attention";
+  }
+  // What the op table makes of the node, in parts.
+  Result<std::vector<ValueId>> decomposed(const Node& node, const std::vector<ValueId>& in) {
+    Graph alone("parts");
+    alone.symbols() = out_.graph.symbols();
+    GraphBuilder b(alone);
+    std::map<ValueId, ValueId> own{{kNoValue, kNoValue}};
+    std::vector<ValueId> operands;
+    for (const ValueId v : in) {
+      operands.push_back(v == kNoValue ? kNoValue : alone.add_input("x", type(v)));
+      own[operands.back()] = v;
+    }
+    const auto results = node.op->decompose(b, node, operands);
+    if (!results && results.error().code == ErrorCode::kUnsupported) return std::vector<ValueId>{};
+    if (!results) return std::unexpected(results.error());
+    if (b.error() != nullptr) return std::unexpected(*b.error());
+    for (const Node& part : alone.nodes()) {
+      std::vector<ValueId> inputs;
+      for (const ValueId v : part.inputs) inputs.push_back(own.at(v));
+      EDGE_INFER_ASSIGN(std::vector<ValueId> values, parts(part, inputs));
+      if (values.empty()) {
+        std::vector<TensorType> types;
+        for (const ValueId v : part.outputs) types.push_back(alone.value(v).type);
+        const NodeId made =
+            out_.graph.add_node(*part.op, std::move(inputs), part.attributes, std::move(types));
+        values = out_.graph.node(made).outputs;
+      }
+      for (size_t i = 0; i < values.size(); ++i) own[part.outputs[i]] = values[i];
+    }
+    std::vector<ValueId> values;
+    for (const ValueId v : *results) values.push_back(own.at(v));
+    return values;
   }
 
   Dims dims_of(const Node& node, ValueId x) const {
@@ -417,8 +460,8 @@ class Expander {
   }
 
   const Graph& from_;
-  const std::set<NodeId>& whole_;
   const LowerOptions& options_;
+  std::set<NodeId> whole_;
   HalfGemms half_;
   Expansion out_;
   GraphBuilder b_;

@@ -8,6 +8,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/loop/index.h"
+#include "compiler/loop/lower.h"
 
 namespace edge_infer::loop {
 
@@ -16,6 +17,7 @@ enum class NodeKind {
   kConstant,  // constants joined along dimension 0, or rounded to the type they are packed in: one constant
   kPure,      // any element by itself, at any index: pointwise, gathers, cat, fills
   kReduce,    // over dimensions; loop.moments too
+  kScan,      // along a dimension
   kPool,      // over the rows of a segment
   kGemm,
   kAttention,
@@ -28,6 +30,8 @@ struct Expansion {
   std::vector<NodeId> origin;              // by node: the caller's
   std::vector<ValueId> original;           // by value: the caller's, or kNoValue
   std::vector<std::vector<NodeId>> users;  // by value: ascending, through views; each node once
+  // The caller's nodes whose parts must share a nest: between them lies what nobody stores.
+  std::set<NodeId> inseparable;
   // The caller's name of each size symbol that an axis or a value could have been named.
   std::map<std::string, SymInt, std::less<>> symbol_names;
   // By value: f32 results that lie in memory as `narrow` (LowerOptions::narrow_temps); empty for none.
@@ -48,11 +52,9 @@ struct Expansion {
   std::vector<size_t> reduced(const Node& node) const;
 };
 
-struct LowerOptions;
-
-// `whole`: nodes of the caller's graph that keep their prebuilt kernels. With LowerOptions::half_class
-// linears of such operands are kGemm, too; where all that reads one widens it to f32, its sum is not rounded
-// in between.
+// `whole`: nodes of the caller's graph that keep their prebuilt kernels, besides what the options prefer to.
+// With LowerOptions::half_class linears of such operands are kGemm, too; where all that reads one widens it
+// to f32, its sum is not rounded in between.
 Result<Expansion> expand(const Graph& graph, const std::set<NodeId>& whole, const LowerOptions& options);
 
 // How attention reads rows: element (t, c) of the value is base[t * row + offset + c]. nullopt where it is

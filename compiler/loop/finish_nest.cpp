@@ -53,7 +53,9 @@ class Finisher {
   void find_levels(const Body& body, int level) {
     const auto define = [&](int32_t value) { levels_[value_name(value)] = level; };
     for (const Axis& axis : in_.axes)
-      levels_[axis.name] = axis.kind == AxisKind::kWork ? 0 : axis.kind == AxisKind::kLane ? 1 : 2;
+      levels_[axis.name] = axis.kind == AxisKind::kWork                                     ? 0
+                           : axis.kind == AxisKind::kLane || axis.kind == AxisKind::kSerial ? 1
+                                                                                            : 2;
     for (const Stmt& s : body) {
       if (const auto* loop = std::get_if<For>(&s.node)) find_levels(loop->body, 1);
       if (const auto* let = std::get_if<Let>(&s.node)) define(let->value);
@@ -197,7 +199,7 @@ class Finisher {
     if (const auto* loop = std::get_if<For>(&s.node)) {
       For copy{loop->axis, {}};
       enter(loop->body, copy.body);
-      row_body_->push_back({std::move(copy)});
+      body_->push_back({std::move(copy)});
     } else if (const auto* let = std::get_if<Let>(&s.node)) {
       const ExprId e = rebuilt(let->expr, home);
       body_->push_back({Let{define(let->value), e}});
@@ -226,11 +228,12 @@ class Finisher {
   }
   void enter(const Body& from, Body& to) {
     Body* const saved = body_;
+    const int outer = home_;
     body_ = &to;
     home_ = ++next_home_;
     for (const Stmt& s : from) statement(s);
     body_ = saved;
-    home_ = kRowHome;
+    home_ = outer;
   }
 
   void find_symbols() {

@@ -39,8 +39,8 @@ class Scheduler {
 
  private:
   bool is_fusible(NodeKind kind) const {
-    return kind == NodeKind::kPure || kind == NodeKind::kReduce || kind == NodeKind::kPool ||
-           kind == NodeKind::kGemm;
+    return kind == NodeKind::kPure || kind == NodeKind::kReduce || kind == NodeKind::kScan ||
+           kind == NodeKind::kPool || kind == NodeKind::kGemm;
   }
   bool is_fusible(GroupId g) const {
     return !group(g).nodes.empty() && is_fusible(g_.kind(group(g).nodes.front()));
@@ -161,8 +161,9 @@ class Scheduler {
         replace(g, *std::move(trial));
         continue;
       }
-      if (group(g).nodes.size() == 1) {
-        refused_.insert(g_.origin[static_cast<size_t>(group(g).nodes.front())]);
+      const NodeId origin = g_.origin[static_cast<size_t>(group(g).nodes.front())];
+      if (group(g).nodes.size() == 1 || g_.inseparable.count(origin) > 0) {
+        refused_.insert(origin);
         continue;
       }
       const std::vector<NodeId> ids = group(g).nodes;

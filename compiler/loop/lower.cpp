@@ -156,19 +156,20 @@ class ProgramWriter {
     return units;
   }
 
-  // Ops by their names, for people: "linear_add_layer_norm".
+  // Ops by their names, each once and without its overload, for people: "linear_add_layer_norm".
   std::string name_of(const std::vector<NodeId>& nodes) const {
     constexpr size_t kMostNames = 4;
-    std::string name;
-    size_t count = 0;
+    std::vector<std::string> names;
     for (const NodeId id : nodes) {
       std::string op = graph_.node(id).op->name;
       op = op.substr(op.find('.') + 1);
-      std::replace(op.begin(), op.end(), '.', '_');
-      if (count++ < kMostNames) name += (name.empty() ? "" : "_") + op;
+      op = op.substr(0, op.find('.'));
+      if (std::find(names.begin(), names.end(), op) == names.end()) names.push_back(std::move(op));
     }
-    if (name.empty()) return "copy";
-    return count > kMostNames ? fmt::format("{}_and_{}", name, count - kMostNames) : name;
+    if (names.empty()) return "copy";
+    std::string name = names[0];
+    for (size_t i = 1; i < std::min(names.size(), kMostNames); ++i) name += '_' + names[i];
+    return names.size() > kMostNames ? fmt::format("{}_and_{}", name, names.size() - kMostNames) : name;
   }
   int32_t add_nest(LoopNest nest, const std::vector<NodeId>& nodes) {
     std::string text = print_identity(nest);

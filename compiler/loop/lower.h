@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "compiler/graph/graph.h"
 #include "compiler/loop/loop_program.h"
@@ -25,12 +26,17 @@ struct LowerOptions {
   // widened where they are read. Inputs, outputs, constants, what prebuilt kernels touch and results of one
   // column (statistics of rows) stay as they are.
   bool narrow_temps = false;
-  bool fuse = true;          // false: every op in a nest of its own
-  int max_ops = 64;          // scalar operations of a fused nest
-  int max_buffers = 8;       // of a fused nest, besides the operands of a gemm
-  int max_values = 64;       // of a fused nest
-  int max_prologue_ops = 8;  // computed while a gemm reads its operand
-  int64_t row_limit = 8192;  // elements of a row that is held in a Local
+  // Target::prebuilt_ops: these keep prebuilt kernels where they are more work than `least_prebuilt_work`
+  // multiply-adds or elements at the hint sizes.
+  std::vector<std::string> prebuilt_ops{};
+  int64_t least_prebuilt_work = int64_t{1} << 16;
+  bool fuse = true;                     // false: every op in a nest of its own
+  int max_ops = 64;                     // scalar operations of a fused nest
+  int max_buffers = 8;                  // of a fused nest, besides the operands of a gemm
+  int max_values = 64;                  // of a fused nest
+  int max_prologue_ops = 8;             // computed while a gemm reads its operand
+  int64_t row_limit = 8192;             // elements of a row that is held in a Local
+  int64_t least_split_elements = 4096;  // of values; with fewer, a nest may be one row
 };
 
 // Needs a verified graph; best after the pass merge_parallel_linears. Errors: kUnsupported for state inputs

@@ -63,6 +63,7 @@ void NestEmitter::reset() {
   batch_of_.clear();
   local_of_.clear();
   computed_in_.clear();
+  repeated_.clear();
   levels_.clear();
   axis_names_.clear();
   costs_.clear();
@@ -84,6 +85,12 @@ void NestEmitter::emit_all() {
 }
 
 void NestEmitter::make_batches() {
+  // A sum reads the one before it.
+  for (const ValueId v : stored_)
+    if (g_.kind(producer(v)) == NodeKind::kScan) {
+      if (columns_of(v)->range(g_.graph.symbols()).hi > options_.row_limit) return refuse("too large");
+      held_.insert(v);
+    }
   std::vector<ValueId> sinks = stored_;
   for (const ValueId v : held_)
     if (!is_stored(v)) sinks.push_back(v);
@@ -96,13 +103,15 @@ void NestEmitter::make_batches() {
     own.columns = *columns_of(v);
     const NodeKind kind = g_.kind(producer(v));
     own.is_gemm = is_of_gemm_loop(v);
+    own.is_scan = kind == NodeKind::kScan;
     own.is_row = !own.is_gemm && own.columns.constant() == 1 && !is_held(v) && kind != NodeKind::kPool &&
                  !(kind == NodeKind::kReduce && !is_row_reduction(producer(v)));
     size_t i = 0;
     for (; i < batches_.size(); ++i) {
       const Batch& b = batches_[i];
       if (apart_.count(v) == 0 && apart_.count(b.sinks[0]) == 0 && stages[i] == stage(v) &&
-          b.is_gemm == own.is_gemm && b.is_row == own.is_row && b.columns == own.columns)
+          b.is_gemm == own.is_gemm && b.is_row == own.is_row && !b.is_scan && !own.is_scan &&
+          b.columns == own.columns)
         break;
     }
     if (i == batches_.size()) {
@@ -135,6 +144,8 @@ void NestEmitter::emit(Batch& batch) {
       if (failed()) break;
       row_body_.push_back({Store{argument(v, Access::kOut), row_, stored(v, e)}});
     }
+  } else if (batch.is_scan) {
+    emit_scan(batch);
   } else if (batch.is_gemm) {
     emit_gemm(batch);
   } else {
@@ -153,6 +164,7 @@ void NestEmitter::emit(Batch& batch) {
 }
 
 void NestEmitter::emit_loop(Batch& batch, Scope& loop) {
+  loop.reads = at_hints(batch.columns);
   loop.id = batch.loop = ++scopes_;
   scope_ = &loop;
   for (const ValueId v : batch.sinks) {
@@ -207,7 +219,9 @@ bool NestEmitter::hold_shared_values() {
   for (auto it = nodes_.rbegin(); it != nodes_.rend(); ++it)
     for (const ValueId v : node(*it).outputs) {
       const auto found = computed_in_.find(v);
-      if (found == computed_in_.end() || found->second.size() < 2 || is_held(v) || is_cheap(v)) continue;
+      const bool is_shared =
+          found != computed_in_.end() && (found->second.size() > 1 || repeated_.count(v) > 0);
+      if (!is_shared || is_held(v) || is_cheap(v)) continue;
       const SymInt columns = *columns_of(v);
       if (columns.constant() == 1 || columns.range(g_.graph.symbols()).hi > options_.row_limit) continue;
       held_.insert(v);

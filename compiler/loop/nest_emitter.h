@@ -40,6 +40,7 @@ class NestEmitter {
   struct Scope {
     enum class Kind { kRow, kLane, kGemm, kReduce, kOperand } kind = Kind::kRow;
     int id = 0;
+    int64_t reads = 1;       // elements that it computes a row, at the hint sizes
     SymInt column = 0;       // kLane, kGemm: the loop's own column
     Body* body = nullptr;    // kRow, kLane, kGemm
     Scope* outer = nullptr;  // kReduce: the loop around it
@@ -50,7 +51,7 @@ class NestEmitter {
   // Values that one loop stores.
   struct Batch {
     enum class State { kWaiting, kOpen, kDone } state = State::kWaiting;
-    bool is_gemm = false, is_row = false;
+    bool is_gemm = false, is_row = false, is_scan = false;
     SymInt columns = 1;
     std::vector<ValueId> sinks;
     ValueId current = kNoValue;
@@ -59,9 +60,12 @@ class NestEmitter {
 
   // --- Rows (nest_rows.cpp)
   std::optional<Refusal> choose_rows();
+  std::optional<Refusal> fit_one_row();
+  bool is_small() const;
   void find_other_rows();
   std::optional<SymInt> columns_of(ValueId v);
   std::optional<SymInt> fixed_rows(NodeId id) const;
+  int64_t at_hints(const SymInt& e) const;
   Place locate(ValueId v, const Index& index);
   Index index_of(ValueId v, const SymInt& row, const SymInt& column);
   bool is_row_reduction(NodeId id);
@@ -82,6 +86,9 @@ class NestEmitter {
   void emit_loop(Batch& batch, Scope& scope);
   void emit_gemm(Batch& batch);
   void fill(ValueId v);
+  size_t scanned(const Node& n) const;  // the dimension
+  bool holds_scan(const Node& n) const;
+  void emit_scan(Batch& batch);
   bool hold_shared_values();
   // Decisions that only an attempt brings to light: the attempt is given up and made again.
   void must_hold(ValueId v);
@@ -151,6 +158,7 @@ class NestEmitter {
   std::map<ValueId, size_t> batch_of_;
   std::map<ValueId, int32_t> local_of_;
   std::map<ValueId, std::set<int>> computed_in_;  // scopes that compute the value at their own row
+  std::set<ValueId> repeated_;                    // computed more often a row than they have elements
   std::map<std::string, int, std::less<>>
       levels_;  // of axes and values: 1 in a loop of a row, 2 in a reduction
   std::map<char, int> axis_names_;

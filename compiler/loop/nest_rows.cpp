@@ -6,15 +6,12 @@
 #include "compiler/loop/pointwise.h"
 
 namespace edge_infer::loop {
-namespace {
 
-int64_t at_hints(const SymInt& e, const std::vector<Symbol>& symbols) {
+int64_t NestEmitter::at_hints(const SymInt& e) const {
   std::map<std::string, int64_t, std::less<>> values;
-  for (const Symbol& s : symbols) values[s.name] = s.hint;
+  for (const Symbol& s : g_.graph.symbols()) values[s.name] = s.hint;
   return e.evaluate(values).value_or(INT64_MAX);
 }
-
-}  // namespace
 
 // Rows that a node cannot do without: a gemm's, and those of a reduction over the last dimensions.
 std::optional<SymInt> NestEmitter::fixed_rows(NodeId id) const {
@@ -65,7 +62,7 @@ std::optional<Refusal> NestEmitter::choose_rows() {
   if (fixed) return fits(*fixed) ? std::nullopt : std::optional<Refusal>("different map");
   // The rows of the largest value first: all of its dimensions but the last.
   std::vector<ValueId> by_size = stored_;
-  const auto elements = [&](ValueId v) { return at_hints(type(v).elements(), g_.graph.symbols()); };
+  const auto elements = [&](ValueId v) { return at_hints(type(v).elements()); };
   std::stable_sort(by_size.begin(), by_size.end(),
                    [&](ValueId a, ValueId b) { return elements(a) > elements(b); });
   const auto rows_of = [&](ValueId v) {
@@ -81,27 +78,60 @@ std::optional<Refusal> NestEmitter::choose_rows() {
     const bool equal = std::all_of(stored_.begin(), stored_.end(), [&](ValueId other) {
       return type(other).elements() == type(stored_[0]).elements();
     });
-    if (rows.constant() == 1 && !equal) return "different map";
+    if (rows.constant() == 1 && !equal) return fit_one_row();
     find_other_rows();
     return std::nullopt;
   }
-  return "different map";
+  return fit_one_row();
 }
 
-// Those that a reduction over middle dimensions leaves whole.
+std::optional<Refusal> NestEmitter::fit_one_row() {
+  if (!is_small()) return "different map";
+  rows_ = 1;
+  return std::nullopt;
+}
+
+bool NestEmitter::is_small() const {
+  const auto fits = [&](ValueId v) {
+    return type(v).elements().range(g_.graph.symbols()).hi <= options_.least_split_elements;
+  };
+  return std::all_of(nodes_.begin(), nodes_.end(), [&](NodeId id) {
+    const Node& n = node(id);
+    const NodeKind kind = g_.kind(id);
+    if (kind == NodeKind::kGemm || kind == NodeKind::kPool) return false;
+    if (kind == NodeKind::kReduce && !fits(n.inputs[0])) return false;
+    return std::all_of(n.outputs.begin(), n.outputs.end(), fits);
+  });
+}
+
+// Those that a reduction over middle dimensions or a scan leaves whole; then coarser ones, for what is read
+// across the rows of the finest.
 void NestEmitter::find_other_rows() {
   const SymInt chosen = rows_;
-  for (const NodeId id : nodes_) {
-    if (g_.kind(id) != NodeKind::kReduce) continue;
-    const std::vector<size_t> reduced = g_.reduced(node(id));
-    if (reduced.empty()) continue;
-    rows_ = product(std::span(type(node(id).inputs[0]).sizes).first(reduced.front()));
+  const auto consider = [&](const SymInt& rows) {
+    rows_ = rows;
     const bool fits =
         std::all_of(stored_.begin(), stored_.end(), [&](ValueId v) { return columns_of(v).has_value(); });
-    if (fits && !(rows_ == chosen) &&
-        std::find(other_rows_.begin(), other_rows_.end(), rows_) == other_rows_.end())
-      other_rows_.push_back(rows_);
+    if (fits && !(rows == chosen) &&
+        std::find(other_rows_.begin(), other_rows_.end(), rows) == other_rows_.end())
+      other_rows_.push_back(rows);
+  };
+  for (const NodeId id : nodes_) {
+    const std::span sizes = type(node(id).inputs.empty() ? stored_[0] : node(id).inputs[0]).sizes;
+    if (g_.kind(id) == NodeKind::kScan) consider(product(sizes.first(scanned(node(id)))));
+    if (g_.kind(id) == NodeKind::kReduce && !g_.reduced(node(id)).empty())
+      consider(product(sizes.first(g_.reduced(node(id)).front())));
   }
+  const ValueId largest = *std::max_element(stored_.begin(), stored_.end(), [&](ValueId a, ValueId b) {
+    return at_hints(type(a).elements()) < at_hints(type(b).elements());
+  });
+  const std::span sizes = type(largest).sizes;
+  for (size_t whole = sizes.size(); whole-- > 1;) {
+    const SymInt rows = product(sizes.first(whole));
+    if (product(sizes.subspan(whole)).range(g_.graph.symbols()).hi > options_.row_limit) break;
+    if (at_hints(rows) < at_hints(chosen)) consider(rows);
+  }
+  if (is_small()) consider(1);
   rows_ = chosen;
 }
 
@@ -145,7 +175,7 @@ int NestEmitter::stage(ValueId v) {
   int result = 0;
   for (const ValueId input : node(id).inputs)
     if (input != kNoValue) result = std::max(result, stage(input));
-  if (is_row_reduction(id)) ++result;
+  if (is_row_reduction(id) || g_.kind(id) == NodeKind::kScan) ++result;
   stages_[v] = result;
   return result;
 }

@@ -17,6 +17,8 @@ size_t dim_of(const Node& node, int64_t rank) {
   return static_cast<size_t>(wrap_dim(attribute_as<int64_t>(node, "dim"), rank).value_or(0));
 }
 
+constexpr int64_t kMostReads = int64_t{1} << 31;
+
 ExprId zero(ExprBuilder& b, DType dtype) {
   return is_floating(dtype) ? b.number(0, dtype) : b.integer(0, dtype);
 }
@@ -68,12 +70,23 @@ ExprId NestEmitter::computed(ValueId v, const Index& index) {
     refuse("different map");
   } else if (!own_row && (g_.users_of(v).size() > 1 || is_stored(v)) && !is_cheap(v)) {
     refuse("several uses");
+  } else if (!own_row && scope_->kind == Scope::Kind::kReduce && !is_cheap(v) &&
+             scope_->reads / 2 >= at_hints(floordiv(type(v).elements(), rows_))) {
+    refuse("not profitable");
   }
   if (failed()) return anything(type(v).dtype);
 
   if (own_row && is_held(v)) {
     if (const auto held = from_local(v, *place)) return *held;
     if (failed()) return anything(type(v).dtype);
+  }
+  if (kind == NodeKind::kScan) {
+    if (holds_scan(n)) {
+      must_hold(v);
+    } else {
+      refuse("different map");
+    }
+    return anything(type(v).dtype);
   }
   if (is_row_reduction(producer(v))) return reduction(n, v, index);
   const Scope& loop = loop_scope();
@@ -89,7 +102,11 @@ ExprId NestEmitter::computed(ValueId v, const Index& index) {
 
   for (const auto& [known, result] : scope_->memo[v])
     if (known == index && result.first == guard_) return result.second;
-  if (own_row) computed_in_[v].insert(scope_->id);
+  if (own_row) {
+    computed_in_[v].insert(scope_->id);
+    if (!in_operand && kind == NodeKind::kPure && scope_->reads / 2 >= at_hints(*columns_of(v)))
+      repeated_.insert(v);
+  }
   ExprId e = kNoExpr;
   switch (kind) {
     case NodeKind::kGemm:
@@ -298,6 +315,9 @@ std::vector<int32_t> NestEmitter::reduce(const Node& n, const Index& kept, Scope
   scope.kind = Scope::Kind::kReduce;
   scope.id = ++scopes_;
   scope.outer = home.kind == Scope::Kind::kRow ? nullptr : &home;
+  scope.reads = home.reads;
+  for (const AxisId axis : statement.axes)
+    scope.reads = std::min(scope.reads * std::max<int64_t>(at_hints(nest_.axis(axis).extent), 1), kMostReads);
   Scope* const saved = scope_;
   scope_ = &scope;
   statement.expr = b_->cast(at(x, index), dtype);

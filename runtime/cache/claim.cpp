@@ -18,26 +18,34 @@ using cache::Query;
 
 constexpr std::chrono::milliseconds kPoll{20};
 
-// When a process started, in the kernel's ticks; tells a process from a later one of the same number. 0 where
-// unknown.
-int64_t start_of(int64_t pid) {
-  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or("");
-  // The name, in parentheses, may hold anything; field 22 is the twentieth behind it.
-  size_t at = stat.rfind(')');
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = stat.find(' ', at + 1);
+struct ProcessState {
+  // When it started, in the kernel's ticks; tells a process from a later one of the same number. 0: unknown.
   int64_t start = 0;
-  if (at != std::string::npos) std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), start);
-  return start;
+  // It has ended, though nobody may have waited for it yet: a killed process keeps its number until then.
+  bool has_ended = false;
+};
+
+ProcessState state_of(int64_t pid) {
+  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or("");
+  // The name, in parentheses, may hold anything; the state is behind it, field 22 the twentieth.
+  size_t at = stat.rfind(')');
+  if (at == std::string::npos || at + 2 >= stat.size()) return {};
+  ProcessState state;
+  state.has_ended = stat[at + 2] == 'Z' || stat[at + 2] == 'X';
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = stat.find(' ', at + 1);
+  if (at != std::string::npos) std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), state.start);
+  return state;
 }
 
 int64_t own_start() {
-  static const int64_t start = start_of(::getpid());
+  static const int64_t start = state_of(::getpid()).start;
   return start;
 }
 
 bool is_alive(int64_t pid, int64_t start) {
   if (::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) return false;
-  return start_of(pid) == start;
+  const ProcessState state = state_of(pid);
+  return !state.has_ended && state.start == start;
 }
 
 // Whether someone who lives holds the claim on `id`, within his time.

@@ -30,6 +30,10 @@ struct Target {
   bool has_prebuilt = true;   // kernels "prebuilt:...": the device can run the fallback
   bool splits_rows = true;    // the executor shares a call's rows out to workers (Phase::when on `workers`)
   bool narrow_temps = false;  // in precisions below f32 temporaries lie in memory in that type
+  // Ops whose prebuilt kernels the compiler shall prefer to nests of its own, but for little work
+  // (loop::LowerOptions::least_prebuilt_work). Empty: of these ops everything that can be a nest is one, as a
+  // back end without prebuilt kernels needs.
+  std::vector<std::string> prebuilt_ops{};
 };
 
 struct LoadedKernel {

@@ -99,6 +99,15 @@ hollow = [e for e in events if e["event"] == "file" and e["path"].endswith("holl
 check(len(hollow) == 1 and hollow[0]["status"] == "failed" and "word/document.xml" in hollow[0]["reason"],
       f"a container without its part is a broken file: {hollow}")
 check(cli("index", "--db", db, "--model", MODEL, documents).code == 0, "a folder named [x] is indexed")
+r = cli("index", "--db", db, "--json", "--model", MODEL, documents, tmp / "dokuments")
+events = r.json_lines()
+check(r.code == 1 and "dokuments" in r.err and "no such file" in r.err, f"a mistyped path is an error: {r.code} {r.err}")
+check(events[-1]["event"] == "summary" and events[-1]["unchanged"] == 2 and events[-1]["failed"] == 1, f"the others are indexed: {events[-1]}")
+progress = [e for e in cli("index", "--db", tmp / "k.db", "--json", "--model", MODEL, documents).json_lines() if e["event"] != "file"]
+check(progress[-2]["event"] == "progress" and progress[-2]["chunks"] == progress[-1]["chunks"] > 0, f"the last progress is the summary's: {progress[-2:]}")
+for query in ("", " ", "\t\n"):
+    r = cli("search", "--db", db, query)
+    check(r.code == 2 and r.out == "" and "empty" in r.err, f"an empty query is wrong usage: {query!r}: {r.code} {r.err}")
 for args in (["embed", "--model", MODEL, "x"], ["search", "--db", db, "harbour"], ["search", "--db", db, "--json", "harbour"],
              ["explain", "--model", MODEL], ["index", "--json", "--db", db, "--model", MODEL, documents], ["--version"]):
     with open("/dev/full", "w") as full:

@@ -1,46 +1,17 @@
 #include "tests/kernels/nest_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <random>
 
 #include "backends/cpu/codegen/cpu_code_generator.h"
 #include "backends/cpu/pack_bf16.h"
-#include "compiler/loop/evaluate.h"
-#include "compiler/loop/parse.h"
-#include "compiler/loop/verify.h"
 #include "tests/kernels/guarded_buffer.h"
 #include "tests/kernels/loaded_nest.h"
 
 namespace edge_infer::testing {
 namespace {
-
-using Values = std::map<std::string, int64_t, std::less<>>;
-
-Values symbol_values(const loop::LoopNest& nest, const std::vector<int64_t>& symbols) {
-  Values values;
-  for (size_t i = 0; i < nest.symbols.size(); ++i) values[nest.symbols[i].name] = symbols[i];
-  return values;
-}
-
-void fill_random(HostTensor& tensor, unsigned seed) {
-  std::mt19937 random(seed);
-  const auto count = static_cast<size_t>(tensor.elements());
-  if (is_floating(tensor.dtype)) {
-    std::normal_distribution<double> normal;
-    std::vector<double> numbers(count);
-    for (double& x : numbers) x = normal(random);
-    tensor.store(numbers);
-  } else {
-    std::uniform_int_distribution<int64_t> uniform(-40, 40);
-    std::vector<int64_t> numbers(count);
-    for (int64_t& x : numbers) x = tensor.dtype == DType::kBool ? random() % 2 : uniform(random);
-    tensor.store(numbers);
-  }
-}
 
 // [ceil(N / P)][K][P], zeros beyond N.
 HostTensor packed(const HostTensor& weight, int64_t panel) {
@@ -74,41 +45,6 @@ Result<CpuCodeGenerator> generator_of(std::string_view target) {
   cpu.avx512_bf16 = target.ends_with("+bf16.dp2") || target.ends_with("+bf16.amx32");
   cpu.amx_bf16 = target.ends_with("+bf16.amx32");
   return CpuCodeGenerator::for_target(target.substr(0, target.find('+')), cpu);
-}
-
-bool close(double found, double expected, DType dtype, const NestCase& c) {
-  if (std::isnan(expected) || std::isnan(found)) return std::isnan(expected) && std::isnan(found);
-  if (found == expected) return true;
-  if (std::isinf(expected) || std::isinf(found)) return false;
-  const double distance = std::fabs(found - expected), size = std::fabs(expected);
-  switch (dtype) {
-    case DType::kF64:
-      return distance <= 1e-12 + 1e-11 * size;
-    case DType::kF16:
-      return distance <= 1e-6 + size * 0x1p-10;
-    case DType::kBF16:
-      return distance <= 1e-6 + size * 0x1p-7;
-    case DType::kF32:
-      return distance <= c.absolute + c.relative * size;
-    default:
-      return false;
-  }
-}
-
-std::string compare(const std::vector<HostTensor>& found, const std::vector<HostTensor>& expected,
-                    const loop::LoopNest& nest, const NestCase& c) {
-  for (size_t b = 0; b < found.size(); ++b) {
-    if (nest.buffers[b].access != loop::Access::kOut) continue;
-    const std::vector<double> x = found[b].to_doubles(), y = expected[b].to_doubles();
-    int wrong = 0;
-    std::string first;
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (close(x[i], y[i], found[b].dtype, c)) continue;
-      if (++wrong == 1) first = fmt::format("b{}[{}] is {}, expected {}", b, i, x[i], y[i]);
-    }
-    if (wrong > 0) return fmt::format("{} ({} of {} wrong)", first, wrong, x.size());
-  }
-  return "";
 }
 
 }  // namespace
@@ -160,7 +96,7 @@ Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& targ
   GuardedBuffer scratch(generated.source.scratch_bytes, 64);
   std::memset(scratch.data(), 0xff, scratch.bytes());  // NaN
 
-  const Values values = symbol_values(nest, symbols);
+  const SymbolMap values = symbol_values(nest, symbols);
   EDGE_INFER_ASSIGN(const int64_t rows, nest.work().extent.evaluate(values));
   int64_t columns = 1;
   if (generated.splits_columns) {
@@ -188,31 +124,18 @@ Result<KernelRun> run_kernel(const loop::LoopNest& nest, const std::string& targ
 }
 
 std::string compare_with_evaluate(const NestCase& c) {
-  auto nest = loop::parse_nest(c.text);
-  if (!nest) return nest.error().message;
-  if (const Status ok = loop::verify(*nest); !ok) return ok.error().message;
-  const Values values = symbol_values(*nest, c.symbols);
-  std::vector<HostTensor> buffers;
-  for (size_t i = 0; i < nest->buffers.size(); ++i) {
-    std::vector<int64_t> sizes;
-    for (const SymInt& size : nest->buffers[i].sizes) sizes.push_back(*size.evaluate(values));
-    buffers.push_back(*make_host_tensor(nest->buffers[i].dtype, sizes));
-    fill_random(buffers.back(), static_cast<unsigned>(i) + 1);
-  }
-  if (c.fill) c.fill(buffers);
-  std::vector<HostTensor> expected = buffers;
-  std::vector<HostTensor*> pointers;
-  for (HostTensor& tensor : expected) pointers.push_back(&tensor);
-  if (const Status ok = loop::evaluate(*nest, c.symbols, pointers); !ok) return ok.error().message;
-
-  const bool is_bf16 = nest->accumulation_class == "bf16";
+  auto prepared = prepare(c);
+  if (!prepared) return prepared.error().message;
+  loop::LoopNest& nest = prepared->nest;
+  const std::vector<HostTensor>& buffers = prepared->buffers;
+  const bool is_bf16 = nest.accumulation_class == "bf16";
   for (const std::string& target : is_bf16 ? runnable_bf16_targets() : runnable_targets()) {
-    if (is_bf16) nest->accumulation_class = target.substr(target.find('+') + 1);
-    const auto whole = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 1);
+    if (is_bf16) nest.accumulation_class = target.substr(target.find('+') + 1);
+    const auto whole = run_kernel(nest, target, c.schedule, c.symbols, buffers, 1);
     if (!whole) return fmt::format("{}: {}", target, whole.error().message);
-    if (const std::string wrong = compare(whole->buffers, expected, *nest, c); !wrong.empty())
+    if (const std::string wrong = compare_outputs(whole->buffers, *prepared, c); !wrong.empty())
       return fmt::format("{}: {}", target, wrong);
-    const auto split = run_kernel(*nest, target, c.schedule, c.symbols, buffers, 3);
+    const auto split = run_kernel(nest, target, c.schedule, c.symbols, buffers, 3);
     if (!split) return fmt::format("{} split: {}", target, split.error().message);
     for (size_t b = 0; b < buffers.size(); ++b)
       if (split->buffers[b].bytes != whole->buffers[b].bytes)

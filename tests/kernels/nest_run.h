@@ -1,13 +1,13 @@
 // Runs a nest's generated kernel and compares it with loop::evaluate.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/graph/host_tensor.h"
 #include "compiler/loop/loop_nest.h"
+#include "tests/kernels/nest_case.h"
 
 namespace edge_infer::testing {
 
@@ -17,16 +17,6 @@ std::vector<std::string> runnable_bf16_targets();
 
 // Targets that this machine runs: "cpu.portable", and "cpu.avx2", "cpu.avx512" where it has them.
 std::vector<std::string> runnable_targets();
-
-struct NestCase {
-  std::string text;
-  std::vector<int64_t> symbols;
-  // Replaces the random contents of buffers: index arrays, special numbers.
-  std::function<void(std::vector<HostTensor>&)> fill{};
-  // Of f32 results; other types have bounds of their own.
-  double relative = 2e-5, absolute = 2e-6;
-  std::string schedule{};
-};
 
 // For nests of a class "bf16" the targets are those of runnable_bf16_targets(), each with its own class.
 // "" where for each target the kernel gives what evaluate gives, the same bits however rows and columns are

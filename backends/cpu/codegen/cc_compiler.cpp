@@ -25,13 +25,16 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kAhead = 2;
 constexpr size_t kKernelsForTwoProcesses = 4;
 constexpr int kGraceMs = 2000;
+constexpr int kCancelPollMs = 20;
 
 class Batch {
  public:
-  Batch(const std::filesystem::path& helper, const CcLimits& limits, std::span<const KernelSource> sources)
+  Batch(const std::filesystem::path& helper, const CcLimits& limits, std::span<const KernelSource> sources,
+        const std::function<bool()>& is_cancelled)
       : helper_(helper),
         limits_(limits),
         sources_(sources),
+        is_cancelled_(is_cancelled),
         results_(sources.size()),
         deadline_(Clock::now() + std::chrono::milliseconds(limits.batch_ms)) {}
 
@@ -40,11 +43,8 @@ class Batch {
     start_sessions();
     while (!sessions_.empty()) {
       for (CcSession& session : sessions_) feed(session);
-      if (!wait()) {
-        for (CcSession& session : sessions_)
-          retire(session, 0,
-                 Error{ErrorCode::kResourceExhausted,
-                       fmt::format("compiling took longer than {} ms", limits_.batch_ms)});
+      if (const Status status = wait(); !status) {
+        for (CcSession& session : sessions_) retire(session, 0, status.error());
         sessions_.clear();
         break;
       }
@@ -96,8 +96,8 @@ class Batch {
     }
   }
 
-  // False at the deadline.
-  bool wait() const {
+  // Until a session has something to say. Errors: the deadline, kCancelled.
+  Status wait() const {
     std::vector<pollfd> events;
     for (const CcSession& session : sessions_) {
       events.push_back(
@@ -107,11 +107,14 @@ class Batch {
     while (true) {
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
-      if (left <= 0) return false;
-      const int ready =
-          ::poll(events.data(), events.size(), static_cast<int>(std::min<int64_t>(left, 60'000)));
-      if (ready > 0) return true;
-      if (ready < 0 && errno != EINTR) return false;
+      if (left <= 0)
+        return fail(ErrorCode::kResourceExhausted, "compiling took longer than {} ms", limits_.batch_ms);
+      if (is_cancelled_ && is_cancelled_()) return fail(ErrorCode::kCancelled, "compilation was cancelled");
+      const int64_t most = is_cancelled_ ? kCancelPollMs : 60'000;
+      const int ready = ::poll(events.data(), events.size(), static_cast<int>(std::min<int64_t>(left, most)));
+      if (ready > 0) return {};
+      if (ready < 0 && errno != EINTR)
+        return fail(ErrorCode::kInternal, "poll of the kernel compiler: {}", std::strerror(errno));
     }
   }
 
@@ -154,6 +157,7 @@ class Batch {
   const std::filesystem::path& helper_;
   const CcLimits& limits_;
   std::span<const KernelSource> sources_;
+  const std::function<bool()>& is_cancelled_;
   std::vector<std::optional<Result<CompiledKernel>>> results_;
   Clock::time_point deadline_;
   std::vector<CcSession> sessions_;
@@ -186,12 +190,13 @@ Status CcCompiler::available() const {
   return {};
 }
 
-std::vector<Result<CompiledKernel>> CcCompiler::compile(std::span<const KernelSource> sources) {
+std::vector<Result<CompiledKernel>> CcCompiler::compile(std::span<const KernelSource> sources,
+                                                        const std::function<bool()>& is_cancelled) {
   usage_ = {};
   if (sources.empty()) return {};
   if (const Status status = available(); !status)
     return std::vector<Result<CompiledKernel>>(sources.size(), std::unexpected(status.error()));
-  return Batch(helper_, limits_, sources).run(usage_);
+  return Batch(helper_, limits_, sources, is_cancelled).run(usage_);
 }
 
 }  // namespace edge_infer

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,7 +37,8 @@ class CcCompiler final : public KernelCompiler {
   std::string identity() const override;
   std::string options() const override;
   Status available() const override;
-  std::vector<Result<CompiledKernel>> compile(std::span<const KernelSource> sources) override;
+  std::vector<Result<CompiledKernel>> compile(std::span<const KernelSource> sources,
+                                              const std::function<bool()>& is_cancelled = {}) override;
 
   const CcUsage& last_usage() const { return usage_; }
 

@@ -65,20 +65,11 @@ Status CudaCodeGenerator::accepts(const loop::LoopNest& nest) const {
 }
 
 std::vector<int64_t> CudaCodeGenerator::row_classes() const {
-  // Where the best tile changes (gpu_measured.md section 1): launches, waves, and power set the limit.
-  return {512, 4096};
+  return gemm_row_classes(target_);
 }
 
 Schedule CudaCodeGenerator::schedule_for(const loop::LoopNest& nest, int64_t rows) const {
-  if (family_of(nest) != Family::kGemm) return {};
-  constexpr int64_t kManyRows = 32'768;
-  for (const loop::Stmt& stmt : std::get<loop::For>(nest.body.front().node).body)
-    if (const auto* gemm = std::get_if<loop::Gemm>(&stmt.node)) {
-      const auto& sizes = nest.buffers[static_cast<size_t>(gemm->weight)].sizes;
-      return default_gemm_schedule(*sizes[0].constant(), *sizes[1].constant(), std::min(rows, kManyRows),
-                                   target_);
-    }
-  return {};
+  return family_of(nest) == Family::kGemm ? gemm_schedule_for(nest, rows, target_) : Schedule();
 }
 
 std::vector<Schedule> CudaCodeGenerator::candidates(const loop::LoopNest& nest) const {

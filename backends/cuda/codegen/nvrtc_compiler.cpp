@@ -113,11 +113,16 @@ Result<NvrtcKernel> NvrtcCompiler::compile_one(const KernelSource& source) {
   return kernel;
 }
 
-std::vector<Result<CompiledKernel>> NvrtcCompiler::compile(std::span<const KernelSource> sources) {
+std::vector<Result<CompiledKernel>> NvrtcCompiler::compile(std::span<const KernelSource> sources,
+                                                           const std::function<bool()>& is_cancelled) {
   std::vector<std::optional<Result<CompiledKernel>>> results(sources.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < sources.size(); i = next++) {
+      if (is_cancelled && is_cancelled()) {
+        results[i] = fail(ErrorCode::kCancelled, "compilation was cancelled");
+        continue;
+      }
       Result<NvrtcKernel> kernel = compile_one(sources[i]);
       if (kernel)
         results[i] = CompiledKernel{kernel->image.to_blob(), std::move(kernel->assembly), kernel->seconds};

@@ -1,5 +1,4 @@
-// Prelude of every generated kernel: header-free types; below them segments, of which a kernel gets those that
-// it names (`//@` lists what a segment defines). NVRTC compiles with -default-device.
+// Prelude of generated kernels: header-free types, and what the kernel below uses.
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;
@@ -242,11 +241,9 @@ struct Best {
   T value;
   i64 at;
 };
-
-//@ shuffle_best
 template <class T>
 inline Best<T> shuffle(Best<T> x, i32 distance) {
-  return {__shfl_xor_sync(0xffffffffu, x.value, distance), __shfl_xor_sync(0xffffffffu, x.at, distance)};
+  return {shuffle(x.value, distance), shuffle(x.at, distance)};
 }
 
 //@ ArgMax

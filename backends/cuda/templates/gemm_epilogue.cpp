@@ -12,7 +12,8 @@ using loop::Expr;
 using loop::ExprId;
 using loop::kNoExpr;
 
-constexpr int kMostTiles = 2;  // operands, and results, that pass through shared memory
+constexpr int kMostTiles = 2;    // operands, and results, that pass through shared memory
+constexpr int kMostColumns = 2;  // column operands that do
 
 enum class Way {
   kElement,  // by element() itself
@@ -26,11 +27,12 @@ bool is_half(DType dtype) {
 
 class EpilogueText {
  public:
-  EpilogueText(const loop::LoopNest& nest, const GemmNest& product, int tile_columns)
+  EpilogueText(const loop::LoopNest& nest, const GemmNest& product, int tile_columns, bool stages_columns)
       : nest_(nest),
         product_(product),
         guarded_(product.n % tile_columns != 0),
         paired_(product.n % 2 == 0),
+        stages_columns_(stages_columns),
         printer_(nest, lines_,
                  {.leaf = [this](ExprId e) { return load(e); },
                   .node = [this](ExprId e) { return cheaper(e); },
@@ -47,7 +49,8 @@ class EpilogueText {
     printer_.print(product_.gemm->body);
     const std::string element = element_function(lines_.take()), pairs = pair_function(),
                       tiles = tile_functions();
-    GemmEpilogue result{.tile_loads = tile_loads_, .tile_stores = tile_stores_};
+    GemmEpilogue result{
+        .tile_loads = tile_loads_, .tile_stores = tile_stores_, .column_loads = column_loads_};
     std::string fields, from;
     const auto add = [&](const std::string& type, const std::string& name) {
       if (!names(element + pairs + tiles, name)) return;
@@ -68,7 +71,7 @@ class EpilogueText {
     Way way = Way::kElement;
     int32_t buffer = -1;
     RowMajor at;
-    int tile = -1;
+    int tile = -1;  // number among those that are staged
     std::string name;
   };
 
@@ -98,6 +101,9 @@ class EpilogueText {
     if (move.way == Way::kElement) return "";
     move.at = *at;
     if (move.way == Way::kTile) move.tile = tile_loads_++;
+    if (move.way == Way::kColumn && stages_columns_ && column_loads_ < kMostColumns &&
+        buffer(e.id).dtype == DType::kF32 && product_.n % 4 == 0 && at->offset % 4 == 0)
+      move.tile = column_loads_++;
     move.name = fmt::format("x{}", loads_.size());
     order_.push_back(id);
     return loads_[id].name = (loads_[id] = move).name;
@@ -188,6 +194,7 @@ class EpilogueText {
     const DType dtype = buffer(move.buffer).dtype;
     if (move.way == Way::kTile)
       return fmt::format("pair_from_{}(in[{}][h + r])", dtype_name(dtype), move.tile);
+    if (move.tile >= 0) return fmt::format("load_pair(columns + {} * kTileN * 4 + n0 * 4)", move.tile);
     const std::string from = address(move, "m0", "n0");
     if (dtype == DType::kF32) return fmt::format("*(const float2*)({})", from);
     return fmt::format("pair_from_{}(*(const u32*)({}))", dtype_name(dtype), from);
@@ -208,7 +215,7 @@ class EpilogueText {
         "// Columns n and n + 1 of rows m and m + 8: sums v, staged operands and results in[.][h] and [h + "
         "1].");
     out.line("FN void epilogue(const Slots& c, i32 m, i32 n, i32 rows, const float* v, const u32 (*in)[4],");
-    out.open("                 u32 (*out)[4], i32 h)");
+    out.open("                 u32 (*out)[4], i32 h, u32 columns)");
     // Beyond the last column the nearest one is computed, and not stored.
     if (guarded_)
       out.line("const i32 n0 = least(n, kN - {}){};", paired_ ? 2 : 1,
@@ -244,31 +251,35 @@ class EpilogueText {
   }
 
   std::string tile_functions() const {
-    std::vector<const Move*> in, out;
-    for (const ExprId id : order_)
-      if (loads_.at(id).way == Way::kTile) in.push_back(&loads_.at(id));
+    std::vector<const Move*> in, out, columns;
+    for (const ExprId id : order_) {
+      const Move& move = loads_.at(id);
+      if (move.way == Way::kTile) in.push_back(&move);
+      if (move.way == Way::kColumn && move.tile >= 0) columns.push_back(&move);
+    }
     for (const Move& move : stores_)
       if (move.way == Way::kTile) out.push_back(&move);
-    const auto choice = [&](const std::vector<const Move*>& moves) {
+    const auto choice = [&](const std::vector<const Move*>& moves, std::string_view number) {
       if (moves.empty()) return std::string("0");
       std::string text;
       for (size_t i = 0; i + 1 < moves.size(); ++i)
-        text += fmt::format("tile == {} ? {} : ", i, address(*moves[i], "m", "n"));
+        text += fmt::format("{} == {} ? {} : ", number, i, address(*moves[i], "m", "n"));
       return text + address(*moves.back(), "m", "n");
     };
     return fmt::format(
         "// Where staged operands and results lie.\n"
+        "FN const float* column_operand(const Slots& c, i32 operand, i32 n) {{\n  return {};\n}}\n"
         "FN const u16* tile_operand(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n"
         "FN u16* tile_result(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n",
-        choice(in), choice(out));
+        choice(columns, "operand"), choice(in, "tile"), choice(out, "tile"));
   }
 
   const loop::LoopNest& nest_;
   const GemmNest& product_;
-  bool guarded_, paired_;
+  bool guarded_, paired_, stages_columns_;
   bool half_results_ = false;
   bool inside_ = false;
-  int tile_loads_ = 0, tile_stores_ = 0;
+  int tile_loads_ = 0, tile_stores_ = 0, column_loads_ = 0;
   std::map<ExprId, Move> loads_;
   std::vector<ExprId> order_;  // of loads_, as met
   std::vector<Move> stores_;
@@ -296,8 +307,9 @@ Status accepts_epilogue(const loop::LoopNest& nest, const GemmNest& product) {
   return {};
 }
 
-GemmEpilogue gemm_epilogue(const loop::LoopNest& nest, const GemmNest& product, int tile_columns) {
-  return EpilogueText(nest, product, tile_columns).text();
+GemmEpilogue gemm_epilogue(const loop::LoopNest& nest, const GemmNest& product, int tile_columns,
+                           bool stages_columns) {
+  return EpilogueText(nest, product, tile_columns, stages_columns).text();
 }
 
 }  // namespace edge_infer::cuda

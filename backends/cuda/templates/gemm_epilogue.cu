@@ -3,7 +3,8 @@
 //
 // epilogue() is generated. Operands and results of 16 bits that lie row by row (tiles) pass through swizzled shared memory
 // in blocks of 16 x 64, so that global memory sees whole 16-byte pieces of whole lines; the operands of a block are
-// requested one block ahead. Everything else epilogue() reads and writes itself.
+// requested one block ahead. Operands of columns wait in shared memory as well where kColumnLoads counts them: from
+// global memory each would come when the products are done. Everything else epilogue() reads and writes itself.
 constexpr i32 kBlockBytes = 2048;
 constexpr i32 kBlocksInUse = kTileLoads > kTileStores ? kTileLoads : kTileStores;  // results take the operands' place
 constexpr i32 kWarpBlocks = kTileLoads > 0 ? kBlocksInUse * 2 : kBlocksInUse;
@@ -39,7 +40,7 @@ FN void store_fragments(u32 block, i32 j, i32 lane, const u32 (&x)[4]) {
 #endif
 }
 // 16 bytes into shared memory; zeros where `valid` is false.
-FN void copy_piece(u32 to, const u16* from, bool valid) {
+FN void copy_piece(u32 to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
 FN void end_copies() {
@@ -48,6 +49,18 @@ FN void end_copies() {
 template <i32 kPending>
 FN void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Of the columns of a tile from n0 on.
+FN void request_columns(u32 columns, const Slots& c, i32 n0, i32 lane) {
+#pragma unroll
+  for (i32 operand = 0; operand < kColumnLoads; operand++)
+#pragma unroll
+    for (i32 i = 0; i < kTileN; i += 128) {
+      const i32 at = i + lane * 4, n = n0 + at;
+      if (at < kTileN)
+        copy_piece(columns + (operand * kTileN + at) * 4, column_operand(c, operand, n < kN ? n : 0), n < kN);
+    }
 }
 
 // Operands of 16 rows from m0 on, kWidth <= 64 columns from n0 on.
@@ -65,7 +78,8 @@ FN void request_block(u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 
   if (kTileLoads > 0) end_copies();
 }
 template <i32 kWidth>
-FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
+FN void finish_block(const float* v, u32 blocks, u32 columns, const Slots& c, i32 m0, i32 n0, i32 rows,
+                     i32 lane) {
   // Addresses are made anew for each block: kept for all of them they would take the registers of sums.
   asm volatile("" : "+r"(lane), "+r"(m0));
 #pragma unroll
@@ -75,7 +89,7 @@ FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0,
     for (i32 i = 0; i < kTileLoads; i++) load_fragments(in[i], fragments_at(blocks + i * kBlockBytes, j, lane));
 #pragma unroll
     for (i32 h = 0; h < 2; h++)
-      epilogue(c, m0 + lane / 4, n0 + j + h * 8 + lane % 4 * 2, rows, v + j / 2 + h * 4, in, out, h * 2);
+      epilogue(c, m0 + lane / 4, n0 + j + h * 8 + lane % 4 * 2, rows, v + j / 2 + h * 4, in, out, h * 2, columns);
 #pragma unroll
     for (i32 i = 0; i < kTileStores; i++) store_fragments(blocks + i * kBlockBytes, j, lane, out[i]);
   }
@@ -99,9 +113,9 @@ FN void finish_block(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0,
 }
 
 // Sums v of 16 rows from m0 on, kColumns columns from n0 on. kTurn: which of the warp's two sets of blocks holds the
-// operands of the first block. kMore: those of the first block 64 rows (kRowStep) further on are wanted next.
+// operands of the first block; column n's operands are at `columns` + 4 n. kMore: those of the first block 64 rows (kRowStep) further on are wanted next.
 template <i32 kColumns, i32 kTurn, i32 kRowStep, bool kMore, i32 kDone = 0>
-FN void finish_rows(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
+FN void finish_rows(const float* v, u32 blocks, u32 columns, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
   constexpr i32 kRest = kColumns - kDone, kWidth = kRest < 64 ? kRest : 64, kNext = kRest - kWidth;
   constexpr i32 kSet = kBlocksInUse * kBlockBytes;
   const u32 here = blocks + (kTileLoads > 0 ? kTurn * kSet : 0), there = blocks + (1 - kTurn) * kSet;
@@ -113,9 +127,9 @@ FN void finish_rows(const float* v, u32 blocks, const Slots& c, i32 m0, i32 n0, 
     wait_for_copies<(kNext > 0 || kMore ? 1 : 0)>();
     __syncwarp();
   }
-  finish_block<kWidth>(v + kDone / 2, here, c, m0, n0 + kDone, rows, lane);
+  finish_block<kWidth>(v + kDone / 2, here, columns, c, m0, n0 + kDone, rows, lane);
   if constexpr (kNext > 0)
-    finish_rows<kColumns, 1 - kTurn, kRowStep, kMore, kDone + kWidth>(v, blocks, c, m0, n0, rows, lane);
+    finish_rows<kColumns, 1 - kTurn, kRowStep, kMore, kDone + kWidth>(v, blocks, columns, c, m0, n0, rows, lane);
 }
 // Blocks that finish_rows() goes through.
 constexpr i32 blocks_of(i32 columns) {

@@ -11,7 +11,9 @@ namespace edge_infer::cuda {
 
 struct GemmEpilogue {
   int tile_loads = 0, tile_stores = 0;  // operands and results that are staged
-  // struct Slots, tile_operand(), tile_result() and epilogue(), which call functions of gemm_functions.cu.
+  int column_loads = 0;                 // operands of columns that are
+  // struct Slots, column_operand(), tile_operand(), tile_result() and epilogue(), which call functions of
+  // gemm_functions.cu.
   std::string text;
   std::string slots;        // `{b2, b3, s0}`: what k() makes Slots of
   int warp_blocks() const;  // kWarpBlocks of gemm_epilogue.cu
@@ -20,6 +22,8 @@ struct GemmEpilogue {
 // Whether the statements of the gemm's body fit the slot. Errors: kUnsupported, "slot refused: ...".
 Status accepts_epilogue(const loop::LoopNest& nest, const GemmNest& product);
 // `tile_columns`: of the schedule; pads are guarded against only where N is no multiple of it.
-GemmEpilogue gemm_epilogue(const loop::LoopNest& nest, const GemmNest& product, int tile_columns);
+// stages_columns: whether the template asks for column operands ahead.
+GemmEpilogue gemm_epilogue(const loop::LoopNest& nest, const GemmNest& product, int tile_columns,
+                           bool stages_columns);
 
 }  // namespace edge_infer::cuda

@@ -3,6 +3,14 @@
 //@ least
 inline i32 least(i32 a, i32 b) { return a < b ? a : b; }
 
+//@ load_pair
+// From shared memory.
+inline float2 load_pair(u32 address) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
+  return x;
+}
+
 //@ pair_from_f16
 inline float2 pair_from_f16(u32 x) {
   float2 r;

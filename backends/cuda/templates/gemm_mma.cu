@@ -55,7 +55,7 @@ FN void multiply(float (&d)[kWarpM / 16][kWarpN / 2], u32 a, u32 w, i32 lane) {
 template <i32 kRow, i32 kTurn>
 FN void finish(float (&d)[kWarpM / 16][kWarpN / 2], u32 blocks, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
   constexpr bool kMore = (kRow + 1) * 16 < kWarpM;
-  finish_rows<kWarpN, kTurn, 16, kMore>(d[kRow], blocks, c, m0 + kRow * 16, n0, rows, lane);
+  finish_rows<kWarpN, kTurn, 16, kMore>(d[kRow], blocks, 0, c, m0 + kRow * 16, n0, rows, lane);
   if constexpr (kMore) finish<kRow + 1, (kTurn + blocks_of(kWarpN)) % 2>(d, blocks, c, m0, n0, rows, lane);
 }
 

@@ -28,6 +28,8 @@ struct GemmNest {
   std::vector<const loop::Stmt*> after;  // the row slot
   // Whether all rows of A and W begin at a multiple of 16 bytes and are a multiple of that long.
   bool whole_pieces() const { return k % 8 == 0 && a_row % 8 == 0 && a_offset % 8 == 0; }
+  // Whether boxes of 64 columns hold nothing of A but its own columns (and zeros beyond the buffer's).
+  bool whole_boxes() const { return whole_pieces() && (k % 64 == 0 || a_offset + k == a_row); }
 };
 
 // Errors: kUnsupported with the reason why no template serves the nest, "slot refused: ..." or "class ...".

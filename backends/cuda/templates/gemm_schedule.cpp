@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 
 namespace edge_infer::cuda {
@@ -62,15 +63,19 @@ const GemmTile* named(std::string_view name) {
 
 }  // namespace
 
-std::optional<TileFit> fit(const GemmTile& tile, int warp_blocks, const CudaTarget& target) {
-  const int stage = (tile.rows + tile.columns) * 128, blocks = tile.warps() * warp_blocks * 2048;
+std::optional<TileFit> fit(const GemmTile& tile, const EpilogueSpace& space, const CudaTarget& target) {
+  // The sums leave too few registers for a second operand's fragments.
+  if (tile.wgmma && tile.blocks * tile.columns > 320 && space.blocks > 1) return std::nullopt;
+  const int stage = (tile.rows + tile.columns) * 128,
+            epilogue = tile.warps() * (space.blocks * 2048 + space.columns * tile.columns * 4);
   for (int per_sm = tile.per_sm; per_sm > 0; --per_sm) {
     const int most = (target.shared_bytes + kReserved) / per_sm - kReserved;
     for (int stages = tile.stages; stages >= std::max(2, tile.stages - (per_sm > 1 ? 2 : 4)); --stages) {
       const int shared =
-          tile.wgmma ? 1024 + stages * (stage + 16) + blocks : 128 + std::max(stages * stage, blocks);
+          tile.wgmma ? 1024 + stages * (stage + 16) + epilogue : 128 + std::max(stages * stage, epilogue);
       if (shared <= most) return TileFit{.stages = stages, .per_sm = per_sm, .shared_bytes = shared};
-      if (!tile.wgmma) break;  // the number of stages is what such tiles differ in
+      // The number of stages is what some tiles differ in.
+      if (!tile.wgmma || (tile.ping_pong && tile.columns == 128)) break;
     }
   }
   return std::nullopt;
@@ -84,11 +89,11 @@ std::vector<const GemmTile*> gemm_tiles(const GemmShape& shape, const CudaTarget
   std::vector<Choice> choices;
   for (const GemmTile& tile : kTiles) {
     if (tile.wgmma != shape.wgmma) continue;
-    const std::optional<TileFit> fits = fit(tile, shape.warp_blocks, target);
+    const std::optional<TileFit> fits = fit(tile, shape.space, target);
     if (!fits) continue;
     double cost = estimate(tile, *fits, shape);
     // More stages hide latency where k is long, and only cost time to fill where it is short.
-    if (tile.ping_pong && fits->stages != (shape.k >= 3072 ? 6 : 5)) cost *= 1.005;
+    if (tile.ping_pong) cost *= 1 + 0.002 * std::abs(fits->stages - (shape.k >= 3072 ? 6 : 5));
     if (!tile.wgmma && fits->stages < (target.capability >= 90 ? 2 : 3)) cost *= 1.02;
     choices.push_back({&tile, cost});
   }
@@ -106,7 +111,7 @@ Result<const GemmTile*> parse_gemm_schedule(const Schedule& text, const GemmShap
   const GemmTile* tile = all.starts_with(kPrefix) ? named(all.substr(kPrefix.size())) : nullptr;
   if (tile == nullptr)
     return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\", expected tile=NAME", text);
-  if (tile->wgmma != shape.wgmma || !fit(*tile, shape.warp_blocks, target))
+  if (tile->wgmma != shape.wgmma || !fit(*tile, shape.space, target))
     return fail(ErrorCode::kInvalidArgument, "gemm schedule \"{}\" does not fit {}", text,
                 target.architecture);
   return tile;
@@ -118,7 +123,9 @@ Schedule gemm_schedule_text(const GemmTile& tile) {
 
 Schedule default_gemm_schedule(int64_t n, int64_t k, int64_t rows, const CudaTarget& target) {
   return gemm_schedule_text(
-      *gemm_tiles({.n = n, .k = k, .rows = rows, .wgmma = target.has_wgmma, .warp_blocks = 2}, target)
+      *gemm_tiles(
+           {.n = n, .k = k, .rows = rows, .wgmma = target.has_wgmma, .space = {.blocks = 2, .columns = 2}},
+           target)
            .front());
 }
 

@@ -27,17 +27,21 @@ struct GemmTile {
   int threads() const { return wgmma ? 128 * (groups + 1) : 128; }
 };
 
-// How often a tile fits into an SM, for an epilogue that stages `warp_blocks` blocks of 2 KB a warp.
+// Shared memory that an epilogue takes: blocks of 2 KB a warp, and f32 operands of a tile's columns a warp.
+struct EpilogueSpace {
+  int blocks = 1, columns = 0;
+};
+// How often a tile fits into an SM.
 struct TileFit {
   int stages = 0, per_sm = 0, shared_bytes = 0;
 };
 // nullopt where fewer than two stages fit.
-std::optional<TileFit> fit(const GemmTile& tile, int warp_blocks, const CudaTarget& target);
+std::optional<TileFit> fit(const GemmTile& tile, const EpilogueSpace& space, const CudaTarget& target);
 
 struct GemmShape {
   int64_t n = 0, k = 0, rows = 1;
-  bool wgmma = true;    // the template: that of the target, but for rows that TMA cannot read
-  int warp_blocks = 1;  // of the epilogue
+  bool wgmma = true;  // the template: that of the target, but for rows that TMA cannot read
+  EpilogueSpace space{};
 };
 // Best first by a model of waves over the multiprocessors (gpu_measured.md has what it was made from), at
 // most 8, all of which fit. Never empty.

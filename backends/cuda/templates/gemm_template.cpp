@@ -15,7 +15,8 @@
 namespace edge_infer::cuda {
 namespace {
 
-constexpr int kRaster = 8;  // rows of tiles that share tiles of W
+constexpr int64_t kManyRows = 16'384;  // beyond, the best tile stays the same
+constexpr int kRaster = 8;             // rows of tiles that share tiles of W
 
 std::string_view yes_no(bool yes) {
   return yes ? "true" : "false";
@@ -36,12 +37,14 @@ Result<Product> product(const loop::LoopNest& nest, const CudaTarget& target) {
     return fail(ErrorCode::kUnsupported, "class {}, expected {}", nest.accumulation_class, target.gemm_class);
   std::map<std::string, int64_t, std::less<>> hints;
   for (const Symbol& symbol : nest.symbols) hints[symbol.name] = symbol.hint;
+  // What TMA cannot read is read by the threads.
+  const bool wgmma = target.has_wgmma && gemm.whole_boxes();
+  const GemmEpilogue epilogue = gemm_epilogue(nest, gemm, 64, wgmma);
   const GemmShape shape{.n = gemm.n,
                         .k = gemm.k,
                         .rows = std::max<int64_t>(gemm.rows.evaluate(hints).value_or(1), 1),
-                        // TMA has rows of whole 16 bytes.
-                        .wgmma = target.has_wgmma && gemm.whole_pieces(),
-                        .warp_blocks = gemm_epilogue(nest, gemm, 64).warp_blocks()};
+                        .wgmma = wgmma,
+                        .space = {.blocks = epilogue.warp_blocks(), .columns = epilogue.column_loads}};
   return Product{nest, target, std::move(gemm), shape};
 }
 
@@ -85,8 +88,9 @@ std::string constants(const Product& p, const GemmTile& tile, const TileFit& fit
   std::string text = fmt::format(
       "constexpr i32 kN = {}, kK = {};\n"
       "constexpr i32 kTileN = {}, kStages = {}, kRaster = {};\n"
-      "constexpr i32 kTileLoads = {}, kTileStores = {};\n",
-      gemm.n, gemm.k, tile.columns, fits.stages, kRaster, epilogue.tile_loads, epilogue.tile_stores);
+      "constexpr i32 kTileLoads = {}, kTileStores = {}, kColumnLoads = {};\n",
+      gemm.n, gemm.k, tile.columns, fits.stages, kRaster, epilogue.tile_loads, epilogue.tile_stores,
+      epilogue.column_loads);
   if (tile.wgmma)
     text += fmt::format(
         "constexpr i32 kBlocks = {}, kGroups = {}, kOffsetA = {};\n"
@@ -160,6 +164,19 @@ Status accepts_gemm(const loop::LoopNest& nest, const CudaTarget& target) {
   return {};
 }
 
+std::vector<int64_t> gemm_row_classes(const CudaTarget& target) {
+  // Each class costs a compilation of each product, and a graph.
+  if (target.has_wgmma) return {128, 512, 4096};
+  return {512};
+}
+
+Schedule gemm_schedule_for(const loop::LoopNest& nest, int64_t rows, const CudaTarget& target) {
+  Result<Product> p = product(nest, target);
+  if (!p) return {};
+  p->shape.rows = std::clamp<int64_t>(rows, 1, kManyRows);
+  return gemm_schedule_text(*gemm_tiles(p->shape, target).front());
+}
+
 std::vector<Schedule> gemm_schedules(const loop::LoopNest& nest, const CudaTarget& target) {
   const Result<Product> p = product(nest, target);
   if (!p) return {};
@@ -172,8 +189,8 @@ Result<GeneratedKernel> generate_gemm(const loop::LoopNest& nest, const Schedule
                                       const CudaTarget& target) {
   EDGE_INFER_ASSIGN(const Product p, product(nest, target));
   EDGE_INFER_ASSIGN(const GemmTile* tile, parse_gemm_schedule(schedule, p.shape, target));
-  const TileFit fits = *fit(*tile, p.shape.warp_blocks, target);
-  const GemmEpilogue epilogue = gemm_epilogue(nest, p.gemm, tile->columns);
+  const TileFit fits = *fit(*tile, p.shape.space, target);
+  const GemmEpilogue epilogue = gemm_epilogue(nest, p.gemm, tile->columns, tile->wgmma);
   const std::string kernel =
       constants(p, *tile, fits, epilogue) + "\n" + epilogue.text + "\n" +
       (tile->wgmma ? wgmma_text(p.gemm.dtype, tile->columns) : mma_text(p.gemm.dtype)) + "\n" +

@@ -13,6 +13,10 @@ namespace edge_infer::cuda {
 
 // The reason why generate_gemm() does not serve the nest, short ("slot refused: row needs BN = N").
 Status accepts_gemm(const loop::LoopNest& nest, const CudaTarget& target);
+// Rows up to which one schedule serves, as CodeGenerator::row_classes(); and that for calls of at most
+// `rows`.
+std::vector<int64_t> gemm_row_classes(const CudaTarget& target);
+Schedule gemm_schedule_for(const loop::LoopNest& nest, int64_t rows, const CudaTarget& target);
 // At most 8, the default first, all of one accumulation class. For nests that accepts_gemm() takes.
 std::vector<Schedule> gemm_schedules(const loop::LoopNest& nest, const CudaTarget& target);
 // An empty schedule is the first of gemm_schedules(). Errors: kUnsupported as accepts_gemm();

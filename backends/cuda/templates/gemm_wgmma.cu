@@ -39,6 +39,9 @@ FN void copy_box(u32 to, const TMap& map, u32 barrier, i32 column, i32 row) {
       "l"(&map), "r"(barrier), "r"(column), "r"(row)
       : "memory");
 }
+FN void prefetch_map(const TMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 // Rows of 64 elements, swizzled by 128 bytes, groups of 8 rows 1024 bytes apart.
 FN u64 descriptor(u32 address) {
   return (u64)((address & 0x3FFFF) >> 4) | (1ull << 16) | (64ull << 32) | (1ull << 62);
@@ -62,12 +65,13 @@ struct Cursor {
 
 // Addresses in shared memory; each from a multiple of 1024 on as far as the swizzle wants it.
 struct Ring {
-  u32 a, w, blocks, full, empty;
+  u32 a, w, blocks, columns, full, empty;
   FN explicit Ring(u32 base) {
     a = (base + 1023) & ~1023u;
     w = a + kStages * kStageA;
     blocks = w + kStages * kStageW;  // of the epilogue, kWarpBlocks a warp
-    full = blocks + kGroups * 4 * kWarpBlocks * kBlockBytes;
+    columns = blocks + kGroups * 4 * kWarpBlocks * kBlockBytes;
+    full = columns + kGroups * 4 * kColumnLoads * kTileN * 4;
     empty = full + 8 * kStages;
   }
 };
@@ -125,6 +129,7 @@ FN void consume(const Slots& c, const Ring& ring, i32 rows, i32 tiles_m) {
   const i32 first_row = kPingPong ? 0 : group * kBlocks * 64;  // in the tile
   const i32 tiles = tiles_m * kTilesN;
   const u32 blocks = ring.blocks + (group * 4 + warp) * kWarpBlocks * kBlockBytes;
+  const u32 columns = ring.columns + (group * 4 + warp) * kColumnLoads * kTileN * 4;
   wait_for_producers();
   if (kPingPong && group == 1) asm volatile("bar.arrive 1, 256;" ::: "memory");
   u32 steps = 0;  // of all tiles so far
@@ -133,6 +138,7 @@ FN void consume(const Slots& c, const Ring& ring, i32 rows, i32 tiles_m) {
     if (kPingPong && turn % 2 != group) continue;
     const Tile tile(index, tiles_m);
     const i32 m0 = tile.m + first_row + warp * 16;
+    request_columns(columns, c, tile.n, lane);
     if (kTileLoads > 0) request_block<(kTileN < 64 ? kTileN : 64)>(blocks, c, m0, tile.n, rows, lane);
     Cursor at;
     at.stage = steps % kStages;
@@ -161,9 +167,15 @@ FN void consume(const Slots& c, const Ring& ring, i32 rows, i32 tiles_m) {
 #pragma unroll
     for (i32 i = 0; i < kBlocks; i++) pin(d[i]);
     if (thread == 0) barrier_arrive(ring.empty + 8 * last);
-    finish_rows<kTileN, 0, 64, (kBlocks > 1)>(d[0], blocks, c, m0, tile.n, rows, lane);
+    if (kTileLoads == 0 && kColumnLoads > 0) {
+      end_copies();
+      wait_for_copies<0>();
+      __syncwarp();
+    }
+    const u32 column0 = columns - tile.n * 4;
+    finish_rows<kTileN, 0, 64, (kBlocks > 1)>(d[0], blocks, column0, c, m0, tile.n, rows, lane);
     if constexpr (kBlocks > 1)
-      finish_rows<kTileN, blocks_of(kTileN) % 2, 64, false>(d[1], blocks, c, m0 + 64, tile.n, rows, lane);
+      finish_rows<kTileN, blocks_of(kTileN) % 2, 64, false>(d[1], blocks, column0, c, m0 + 64, tile.n, rows, lane);
   }
 }
 
@@ -172,6 +184,10 @@ FN void gemm(const TMap& map_a, const TMap& map_w, i32 rows, const Slots& c) {
   launch_dependents();
   const Ring ring(shared_address(shared));
   const i32 tiles_m = (rows + kTileM - 1) / kTileM;
+  if (threadIdx.x == 32) {
+    prefetch_map(map_a);
+    prefetch_map(map_w);
+  }
   if (threadIdx.x == 0) {
     for (i32 i = 0; i < kStages; i++) {
       barrier_init(ring.full + 8 * i, 1);

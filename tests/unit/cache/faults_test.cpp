@@ -1,6 +1,7 @@
 // What processes and file systems do to a cache.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <fstream>
@@ -50,7 +51,26 @@ TEST(SingleFlight, a_dead_owners_claims_are_taken_over) {
   EXPECT_EQ(claim.wait(key, 50ms), KernelClaim::Outcome::kTimeout);
   ::kill(pid, SIGKILL);
   wait_for(pid);
-  EXPECT_EQ(claim.wait(key, 5s), KernelClaim::Outcome::kOwned);
+  EXPECT_EQ(claim.wait(key, 0ms), KernelClaim::Outcome::kOwned);
+}
+
+// Nobody has waited for it: its number is still taken, and it can be signalled.
+TEST(SingleFlight, an_owner_that_was_killed_and_not_reaped_is_dead) {
+  const TemporaryDir dir;
+  const fs::path log = dir.path() / "log";
+  const pid_t pid = spawn_victim({"claim", dir.path() / "c", log});
+  while (lines_of(log).empty()) std::this_thread::sleep_for(5ms);
+  const auto cache = open_cache(dir.path() / "c");
+  std::vector<KernelKey> keys = {kernel_key(0), kernel_key(1)};
+  EXPECT_TRUE(cache->claim(keys).owned().empty());
+  ::kill(pid, SIGKILL);
+  siginfo_t end{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(::kill(pid, 0), 0);
+  KernelClaim claim = cache->claim(std::span(keys).first(1));
+  EXPECT_EQ(claim.owned().size(), 1u);
+  EXPECT_EQ(claim.wait(keys[1], 0ms), KernelClaim::Outcome::kOwned);
+  wait_for(pid);
 }
 
 TEST(SingleFlight, a_claim_ends_with_its_deadline_its_object_or_the_kernel) {

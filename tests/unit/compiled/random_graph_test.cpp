@@ -62,6 +62,7 @@ std::string disagreement(const Numbered& graph, const CompiledGraph& compiled, c
     const int64_t t = inputs[0].sizes[0];
     const auto want = evaluate(random.graph, inputs, random.constants);
     if (!want) return "evaluate: " + want.error().message;
+    std::vector<HostTensor> first;
     for (size_t form = 0; form < compiled.forms.size(); ++form) {
       if (checks.loops) {
         const auto got = loop::evaluate(compiled.forms[form], compiled.graph, inputs, random.constants);
@@ -70,17 +71,17 @@ std::string disagreement(const Numbered& graph, const CompiledGraph& compiled, c
         if (!text.empty()) return fmt::format("loops of form {} with T = {}: {}", form, t, text);
       }
       if (!checks.kernels || !target.runs()) continue;
-      std::vector<HostTensor> first;
       for (const int workers : {1, 3}) {
         auto got = target.run(compiled, form, inputs, random.constants, workers);
         if (!got) return "kernels: " + got.error().message;
         const std::string text = difference_of(*got, *want, random.error_bounds, kKernelTolerance);
         if (!text.empty())
           return fmt::format("kernels of form {} with T = {} and {} workers: {}", form, t, workers, text);
-        if (workers == 1)
+        if (form == 0 && workers == 1)
           first = *std::move(got);
         else if (!same_bits(first, *got))
-          return fmt::format("kernels of form {} with T = {}: bits depend on the number of workers", form, t);
+          return fmt::format("kernels of form {} with T = {} and {} workers give other bits than the first",
+                             form, t, workers);
       }
     }
   }
@@ -152,10 +153,8 @@ TEST(CompiledRandomGraphs, kernels_loops_and_evaluate_agree_and_nodes_share_kern
       share_with_copies / static_cast<double>(counted), target.kernels());
   for (const auto& [reason, n] : reasons) std::cout << fmt::format("{:6} {}\n", n, reason);
   EXPECT_GE(ops.size(), 25U);
-  // Half is the aim. What misses it: products and scans stay prebuilt, outputs that are views are copied, and
-  // outputs of unequal rows share no kernel.
-  EXPECT_LE(share / static_cast<double>(counted), 0.55);
-  EXPECT_LE(static_cast<double>(count.kernels) / static_cast<double>(count.nodes), 0.52);
+  EXPECT_LE(share / static_cast<double>(counted), 0.5);
+  EXPECT_LE(static_cast<double>(count.kernels) / static_cast<double>(count.nodes), 0.5);
 }
 
 TEST(CompiledRandomGraphs, every_other_target_agrees_or_compiles) {

@@ -30,6 +30,8 @@ class TargetUnderTest {
   // `may_run` false: as on a machine that lacks the target.
   explicit TargetUnderTest(const std::string& name, bool may_run = true);
 
+  // As a target without prebuilt kernels (Target::prebuilt_ops).
+  void forget_prebuilt_ops() { target_.prebuilt_ops.clear(); }
   // Without its kernels yet.
   Result<CompiledGraph> compile(const Graph& graph, const CompileOptions& options = {}) const;
   // Machine code for the kernels of all graphs, in one batch; loaded, where the target runs here.

@@ -1,6 +1,7 @@
 // What goes wrong while kernels are compiled, or between two runs: the next run gives the right vectors or a
 // clear error.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -107,6 +108,34 @@ TEST(DISABLED_Child, serves_without_a_compiler) {
   set_log_sink(nullptr);
 }
 
+// The helper never answers; a compilation may take a minute, closing may not.
+TEST(DISABLED_Child, closes_while_the_helper_hangs) {
+  ::alarm(30);
+  auto model = open_model(child_model(), child_cache(), {}, false);
+  ASSERT_NE(model, nullptr);
+  write_vectors(from_environment("EDGE_CHILD_OUTPUT"), sample_vectors(*model));
+  EXPECT_FALSE(model->is_compiled());
+  siginfo_t unused{};
+  while (::waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT) != 0)  // until the helper runs
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  model.reset();
+  ::alarm(0);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "the helper is gone";
+  const auto cache = KernelCache::open({.dir = child_cache()});
+  for (const CacheEvent& event : cache->events()) EXPECT_NE(event.kind, "failed") << event.detail;
+}
+
+// Only what is stored: nothing may be compiled.
+TEST(DISABLED_Child, opens_what_is_stored) {
+  const auto model = open_model(child_model(), child_cache(), {.max_length = 512}, false);
+  ASSERT_NE(model, nullptr);
+  EXPECT_TRUE(model->is_compiled());
+  const std::vector<float> vectors = sample_vectors(*model);
+  for (const size_t length : {1, 77, 512}) vectors_of(*model, {some_ids(length, 3)});
+  EXPECT_TRUE(model->prepare());
+  write_vectors(from_environment("EDGE_CHILD_OUTPUT"), vectors);
+}
+
 // Opens the model with each byte of a file flipped, one after the other; this copy of the program has no
 // compiler, so that a row that is refused leaves the fallback.
 TEST(DISABLED_Child, opens_with_flipped_bytes) {
@@ -207,6 +236,42 @@ TEST_F(CompileFaults, two_processes_of_ten_threads_compile_each_kernel_once) {
   const CacheStats stats = KernelCache::open({.dir = root_ / "shared"})->stats();
   EXPECT_EQ(stats.kernels, static_cast<int64_t>(kernels_));
   EXPECT_EQ(stats.compiled, stats.kernels);
+}
+
+// The second one runs a copy of the program that no helper lies beside: what is missing cannot be compiled.
+TEST_F(CompileFaults, a_second_process_compiles_nothing) {
+  const auto counts = [&](const std::string& cache) {
+    const auto opened = KernelCache::open({.dir = root_ / cache});
+    int64_t compiled = 0, failed = 0;
+    for (const CacheEvent& event : opened->events()) {
+      compiled += event.kind == "compiled";
+      failed += event.kind == "failed";
+    }
+    EXPECT_EQ(failed, 0);
+    return std::pair{opened->stats().compiled, compiled};
+  };
+  Child first(child("compiles", "twice"));
+  ASSERT_EQ(first.wait(), 0);
+  const auto before = counts("twice");
+  EXPECT_EQ(before.first, static_cast<int64_t>(kernels_));
+  for (const bool has_helper : {true, false}) {
+    ChildSetup setup = child("opens_what_is_stored", "twice");
+    setup.output = root_ / "second_opening.vectors";
+    if (!has_helper) setup.program = copy_of_program(root_ / "bin4");
+    EXPECT_EQ(Child(setup).wait(), 0);
+    EXPECT_EQ(read_vectors(setup.output), expected_);
+    EXPECT_EQ(counts("twice"), before);
+  }
+}
+
+TEST_F(CompileFaults, closing_a_model_does_not_wait_for_the_compiler) {
+  ChildSetup setup = child("closes_while_the_helper_hangs", "closing");
+  setup.program = copy_of_program(root_ / "bin5");
+  const std::filesystem::path helper = setup.program.parent_path() / "edge-infer-cc";
+  write_file(helper, "#!/bin/sh\nexec sleep 600\n");
+  std::filesystem::permissions(helper, std::filesystem::perms::owner_all);
+  EXPECT_EQ(Child(setup).wait(), 0);
+  EXPECT_LE(distance(read_vectors(setup.output), expected_), kSameVector);
 }
 
 TEST_F(CompileFaults, without_the_helper_the_fallback_serves_and_says_so_once) {

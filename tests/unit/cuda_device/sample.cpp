@@ -75,6 +75,9 @@ class HostDevice final : public Device {
       if (name == kernel_name(k.name)) return LoadedKernel{k.function, 0};
     return fail(ErrorCode::kNotFound, "no {}", name);
   }
+  Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override {
+    return BoundProgram::bind(std::move(program), *this, constants);
+  }
   Result<size_t> packed_bytes(std::string_view, int64_t n, int64_t k) const override {
     return static_cast<size_t>(n * k) * 2;
   }

@@ -287,6 +287,32 @@ TEST_F(Pipeline, missing_path_is_reported_and_the_run_goes_on) {
   EXPECT_EQ(s.indexed, 1);
   EXPECT_EQ(s.failed, 1);
   EXPECT_EQ(observer_.events[(folder_ / "nothing").native()].reason, "no such file or directory");
+  EXPECT_EQ(s.missing, std::vector<std::string>{(folder_ / "nothing").native()});
+}
+
+TEST_F(Pipeline, a_path_that_was_indexed_and_is_gone_is_not_missing) {
+  write_text(docs_ / "a.txt", "alpha");
+  write_text(docs_ / "b.txt", "beta");
+  index({docs_});
+  fs::remove(docs_ / "b.txt");
+  const IndexSummary s = index({docs_ / "a.txt", docs_ / "b.txt"});
+  EXPECT_EQ(s.deleted, 1);
+  EXPECT_TRUE(s.missing.empty());
+}
+
+TEST_F(Pipeline, progress_and_summary_count_the_same_passages) {
+  testing::write_corpus(docs_, 12, 3);
+  const IndexSummary first = index();
+  EXPECT_GT(first.chunks, 12);
+  EXPECT_EQ(observer_.last.chunks, first.chunks);
+  write_text(docs_ / "more.txt", "one passage more");
+  EXPECT_EQ(index().chunks, 1);
+  EXPECT_EQ(observer_.last.chunks, 1) << "unchanged files are counted in neither";
+  version_ = "fake-2";  // all are read again, and no vector is made anew
+  const IndexSummary again = index();
+  EXPECT_EQ(again.chunks, first.chunks + 1);
+  EXPECT_EQ(again.tokens, 0);
+  EXPECT_EQ(observer_.last.chunks, again.chunks);
 }
 
 TEST_F(Pipeline, names_with_any_bytes_are_kept_apart) {

@@ -108,6 +108,23 @@ TEST(HelperFaults, hang_ends_at_the_deadline) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
+// The helper would hang for a minute; how often the caller is asked bounds the time without a clock.
+TEST(HelperFaults, a_cancelled_batch_ends_its_helper_at_once) {
+  CcCompiler compiler(own_folder() / "fake-cc", one_process());
+  std::vector<KernelSource> sources;
+  for (const char* text : {"hang", "a", "b"}) sources.push_back(source_for("avx2", text));
+  int asked = 0;
+  const auto results = compiler.compile(sources, [&] { return ++asked == 5; });
+  EXPECT_EQ(asked, 5);
+  ASSERT_EQ(results.size(), 3u);
+  for (const auto& result : results) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
 TEST(HelperFaults, leave_no_process_behind) {
   fake({"die", "a"});
   fake({"garbage"});

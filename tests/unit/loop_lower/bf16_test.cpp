@@ -129,7 +129,8 @@ graph @shared(%x: bf16[T, 16]) symbols(T in 1..64 hint 8) {
   const auto program = lower(graph, options);
   ASSERT_TRUE(program) << program.error().message;
   const std::string text = print_loops(*program, graph);
-  EXPECT_NE(text.find("prebuilt aten.linear"), std::string::npos) << text;
+  EXPECT_EQ(text.find("gemm"), std::string::npos) << text;
+  EXPECT_NE(text.find("f32(bf16(%v0))"), std::string::npos) << text;
   const Graph output = graph_of(R"(
 const $w: bf16[8, 16]
 graph @output(%x: bf16[T, 16]) symbols(T in 1..64 hint 8) {

@@ -161,7 +161,7 @@ graph @g(%x: f32[T, 6], %y: f32[T, 2]) symbols(T in 1..64 hint 8) {
   return %c, %m
 })",
      1},
-    {"a prebuilt product between nests",
+    {"a product in its rows",
      R"(graph @g(%x: f32[T, 6], %y: f32[T, 6]) symbols(T in 1..64 hint 8) {
   %a = aten.relu(%x) : f32[T, 6]
   %t = aten.permute(%y, dims=[1, 0]) : f32[6, T]
@@ -169,7 +169,65 @@ graph @g(%x: f32[T, 6], %y: f32[T, 2]) symbols(T in 1..64 hint 8) {
   %s = aten.softmax(%m, dim=1) : f32[T, T]
   return %s
 })",
-     3},
+     1},
+    {"batched products, vectors, other types",
+     R"(graph @g(%x: f32[B, T, 5], %y: f32[5, 3], %z: f32[2, 1, 5, 3], %v: f32[5], %i: i32[T, 4], %j: i32[4, 2], %d: f64[3, 5]) symbols(T in 1..64 hint 8, B in 1..8 hint 2) {
+  %a = aten.matmul(%x, %y) : f32[B, T, 3]
+  %b = aten.matmul(%x, %z) : f32[2, B, T, 3]
+  %c = aten.matmul(%x, %v) : f32[B, T]
+  %e = aten.matmul(%v, %y) : f32[3]
+  %f = aten.matmul(%v, %v) : f32[]
+  %g = aten.matmul(%i, %j) : i32[T, 2]
+  %h = aten.linear(%d, %d, none) : f64[3, 3]
+  return %a, %b, %c, %e, %f, %g, %h
+})",
+     5},
+    {"a product of what is computed, read again",
+     R"(graph @g(%x: f32[T, 8], %y: f32[8, 8]) symbols(T in 1..64 hint 8) {
+  %a = aten.gelu(%x) : f32[T, 8]
+  %m = aten.matmul(%a, %y) : f32[T, 8]
+  %r = aten.add(%m, %a) : f32[T, 8]
+  %n = aten.layer_norm(%r, none, none, normalized_shape=[8]) : f32[T, 8]
+  return %n
+})",
+     1},
+    {"attention over dense heads, masked",
+     R"(graph @g(%q: f32[B, 4, T, 6], %k: f32[B, 2, T, 6], %v: f32[B, 2, T, 5], %m: bool[B, 1, 1, T]) symbols(T in 1..64 hint 8, B in 1..8 hint 2) {
+  %a = aten.scaled_dot_product_attention(%q, %k, %v, %m, enable_gqa=true) : f32[B, 4, T, 5]
+  %r = aten.relu(%a) : f32[B, 4, T, 5]
+  return %r
+})",
+     1},
+    {"causal attention with a bias",
+     R"(graph @g(%q: f32[B, T, 6], %k: f32[B, T, 6], %v: f32[B, T, 6], %m: f32[T, T]) symbols(T in 1..64 hint 8, B in 1..8 hint 2) {
+  %a = aten.scaled_dot_product_attention(%q, %k, %v, %m, is_causal=true, scale=0.25) : f32[B, T, 6]
+  return %a
+})",
+     1},
+    {"rotations of halves and of neighbours",
+     R"(graph @g(%x: f32[T, 24], %p: i32[T]) symbols(T in 1..64 hint 8) {
+  %a = edge.rope(%x, %p, head_dim=8) : f32[T, 24]
+  %b = edge.rope(%a, %p, head_dim=6, base=500.0, interleaved=true) : f32[T, 24]
+  return %b
+})",
+     2},
+    {"positions of packed rows",
+     R"(graph @g(%ids: i32[T], %cu: i32[B+1]) symbols(T in 1..64 hint 8, B in 1..8 hint 2) {
+  %p = edge.packed_positions(%ids, %cu) : i32[T]
+  %q = aten.mul.Scalar(%p, scalar=2) : i32[T]
+  return %q
+})",
+     1},
+    {"sums along a row, in it, and down the columns",
+     R"(graph @g(%x: f32[T, 3, 5], %i: bool[T, 5]) symbols(T in 1..64 hint 8) {
+  %r = aten.relu(%x) : f32[T, 3, 5]
+  %a = aten.cumsum(%r, dim=2) : f32[T, 3, 5]
+  %b = aten.cumsum(%r, dim=1) : f32[T, 3, 5]
+  %s = aten.add(%a, %b) : f32[T, 3, 5]
+  %c = aten.cumsum(%i, dim=0) : i64[T, 5]
+  return %s, %c
+})",
+     2},
     {"symbols with the names of axes",
      R"(graph @g(%x: f32[m, n0]) symbols(m in 1..9 hint 3, n0 in 1..9 hint 5) {
   %s = aten.softmax(%x, dim=1) : f32[m, n0]
@@ -181,6 +239,13 @@ graph @g(%x: f32[T, 6], %y: f32[T, 2]) symbols(T in 1..64 hint 8) {
 LowerOptions unfused() {
   LowerOptions options;
   options.fuse = false;
+  return options;
+}
+
+LowerOptions prebuilt(const std::string& op) {
+  LowerOptions options;
+  options.prebuilt_ops = {op};
+  options.least_prebuilt_work = 0;
   return options;
 }
 
@@ -199,6 +264,53 @@ TEST(Lower, small_graphs_equal_evaluate_and_fuse_as_expected) {
     ASSERT_TRUE(single) << single.error().message;
     EXPECT_EQ(check_graph(graph, *single, sizes), "") << text_of(*single, graph);
     EXPECT_GE(nest_steps(*single), nest_steps(*program));
+  }
+}
+
+TEST(Lower, preferred_kernels_serve_what_is_much_work) {
+  const Graph graph = graph_of(R"(graph @g(%x: f32[T, 8], %y: f32[8, 5]) symbols(T in 1..4096 hint 100) {
+  %m = aten.matmul(%x, %y) : f32[T, 5]
+  return %m
+})");
+  LowerOptions options = prebuilt("aten.matmul");
+  for (const int64_t work : {3999, 4000}) {
+    options.least_prebuilt_work = work;
+    const auto program = lower(graph, options);
+    ASSERT_TRUE(program) << program.error().message;
+    EXPECT_EQ(nest_steps(*program), work == 4000 ? 1 : 0);
+    EXPECT_EQ(check_graph(graph, *program, kSizes), "");
+  }
+}
+
+// Too long for a Local: nothing of it may be stored in between, so it stays whole.
+TEST(Lower, a_product_that_has_no_nest_is_not_taken_apart) {
+  const Graph graph = graph_of(R"(graph @g(%x: f32[T, 6], %m: bool[T, T]) symbols(T in 1..64 hint 8) {
+  %a = aten.scaled_dot_product_attention(%x, %x, %x, %m) : f32[T, 6]
+  return %a
+})");
+  LowerOptions options;
+  options.row_limit = 32;
+  const auto program = lower(graph, options);
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_EQ(program->steps.size(), 1U) << text_of(*program, graph);
+  EXPECT_EQ(program->steps[0].nest, -1);
+}
+
+TEST(Lower, rows_of_little_work_need_not_be_equal) {
+  const std::string text = R"(graph @g(%x: f32[T, 8]) symbols(T in 1..MOST hint 8) {
+  %a = aten.gelu(%x) : f32[T, 8]
+  %f = aten.select(%a, dim=0, index=0) : f32[8]
+  %e = aten.exp(%f) : f32[8]
+  return %a, %e
+})";
+  for (const char* most : {"64", "4096"}) {
+    std::string own = text;
+    own.replace(own.find("MOST"), 4, most);
+    const Graph graph = graph_of(own);
+    const auto program = lower(graph, {});
+    ASSERT_TRUE(program) << program.error().message;
+    EXPECT_EQ(nest_steps(*program) == 1, std::string_view(most) == "64") << text_of(*program, graph);
+    EXPECT_EQ(check_graph(graph, *program, kSizes), "");
   }
 }
 
@@ -232,7 +344,7 @@ TEST(Lower, an_edge_into_a_prebuilt_kernel_has_its_reason_also_behind_a_copied_v
   %c = aten.cumsum(%t, dim=0) : f32[8, T]
   return %c
 })");
-  const auto program = lower(graph, {});
+  const auto program = lower(graph, prebuilt("aten.cumsum"));
   ASSERT_TRUE(program) << program.error().message;
   ASSERT_EQ(program->unfused.size(), 1U) << text_of(*program, graph);
   EXPECT_EQ(program->unfused[0].producer, 0);
@@ -249,7 +361,7 @@ TEST(Lower, a_fusion_that_would_close_a_cycle_is_refused_with_its_reason) {
   %c = aten.add(%m, %a) : f32[8, 8]
   return %c
 })");
-  const auto program = lower(graph, {});
+  const auto program = lower(graph, prebuilt("aten.matmul"));
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(program->steps.size(), 3U);
   bool found = false;

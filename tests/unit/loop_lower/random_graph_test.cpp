@@ -59,8 +59,9 @@ TEST(LowerRandomGraphs, programs_equal_evaluate_and_fuse) {
                            counted, mean, prebuilt, steps);
   for (const auto& [reason, count] : reasons) std::cout << fmt::format("{:6} {}\n", count, reason);
   std::cout << copies << " copies\n";
-  // Half is the aim; what misses it are outputs of unequal rows and rows too short to share.
-  EXPECT_LE(mean, 0.55);
+  EXPECT_LE(mean, 0.5);
+  // A back end without prebuilt kernels needs nests of all; one scan has longer rows than a Local may have.
+  EXPECT_LE(prebuilt, 1u);
 }
 
 TEST(LowerRandomGraphs, programs_without_fusion_equal_evaluate) {

@@ -70,6 +70,7 @@ struct State {
   DriverCode init_code = driver_code::kSuccess, load_code = driver_code::kSuccess,
              tensor_map_code = driver_code::kSuccess, text_code = driver_code::kSuccess;
   int queries_until_ready = 0;  // of each event
+  bool executes = true;         // kernels of replayed graphs
 
   // What happened.
   DriverCode sticky = driver_code::kSuccess;

@@ -20,7 +20,7 @@ inline constexpr NamedNest kNests[] = {
       for n:384 lane { b3[384*m+n] = f16((c0[n] - %v0) * %v2 * b1[n] + b2[n]) }
     } })"},
     {"embedding", R"(nest @embedding class f32.k1 symbols(T in 1..16384 hint 128)
-    (b0: index i32[T], b1: index i64[T], b2: in f32[30522, 768], b3: in f16[512, 768], b4: in f32[768],
+    (b0: index i32[T], b1: index i64[T], b2: in f32[1000, 768], b3: in f16[512, 768], b4: in f32[768],
      b5: in f32[768], b6: out f16[T, 768]) {
     for m:T work {
       local c0: f32[768]

@@ -11,14 +11,12 @@
 namespace edge_infer::cuda {
 namespace {
 
-constexpr int kSharedOfSm = 65'536;  // what a kernel should not exceed with all of its resident CTAs
-
 CudaLaunch launch_of(const loop::LoopNest& nest, const NestPlan& plan, const CudaTarget& target) {
   CudaLaunch launch{.threads = plan.threads, .waits = target.has_pdl};
   launch.shared_bytes = static_cast<int32_t>(plan.row_shared_bytes * plan.rows_per_block());
   launch.blocks_per_sm = std::clamp(target.threads_per_sm / plan.threads, 1, 32);
   if (launch.shared_bytes > 0)
-    launch.blocks_per_sm = std::clamp(kSharedOfSm / launch.shared_bytes, 1, launch.blocks_per_sm);
+    launch.blocks_per_sm = std::clamp(target.shared_bytes / launch.shared_bytes, 1, launch.blocks_per_sm);
   if (plan.rows) {
     launch.tile_rows = plan.rows_per_block();
   } else if (plan.columns < 0) {

@@ -187,7 +187,7 @@ TEST_F(Encoder, is_one_chain_of_programmatic_edges_behind_the_block) {
   std::string kernels;
   for (const loop::LoopNest& nest : compiled_.forms.front().nests) kernels += nest.name + " ";
   for (const cuda::fake::Graph& graph : cuda::fake::state().graphs) {
-    // The block, embeddings, two layers of seven kernels, pooling and normalization.
+    // The block, positions, embeddings, two layers of seven kernels, pooling with normalization.
     EXPECT_LE(graph.nodes.size(), 18U) << kernels;
     ASSERT_EQ(graph.edges.size(), graph.nodes.size() - 1);
     for (size_t i = 0; i < graph.edges.size(); ++i) {

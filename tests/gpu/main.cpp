@@ -115,6 +115,7 @@ int run(const Options& options) {
 }  // namespace edge_infer::test
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was found stays when the machine goes
   edge_infer::test::Options options;
   if (!edge_infer::test::parse({argv, static_cast<size_t>(argc)}, options)) return edge_infer::test::usage();
   return edge_infer::test::run(options);

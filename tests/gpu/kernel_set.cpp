@@ -216,6 +216,52 @@ Status KernelSet::run(size_t number, std::span<const int64_t> symbols,
   return {};
 }
 
+// A graph of `count` launches one after another, with the edges that a program would have.
+Result<cuda::GraphExec> KernelSet::chain(const Kernel& kernel, Placement& placement, int count) const {
+  const cuda::Driver& driver = device_->driver();
+  const cuda::CudaLaunch& facts = kernel.loaded->launch;
+  std::vector<void*> parameters;
+  for (cuda::DeviceAddress& address : placement.addresses) parameters.push_back(&address);
+  for (cuda::EncodedTensorMap& map : placement.maps) parameters.push_back(&map);
+  cuda::KernelNodeParams params;
+  params.function = kernel.loaded->function;
+  params.grid_x =
+      static_cast<unsigned>(facts.grid(placement.rows, placement.columns, device_->facts().multiprocessors));
+  params.block_x = static_cast<unsigned>(facts.threads);
+  params.shared_bytes = static_cast<unsigned>(facts.shared_bytes);
+  params.parameters = parameters.data();
+  const bool programmatic = facts.waits && device_->facts().programmatic_launch;
+  cuda::GraphHandle graph = nullptr;
+  cuda::GraphExecHandle exec = nullptr;
+  EDGE_INFER_RETURN_IF_ERROR(device_->check(driver.graph_create(&graph, 0), "graph"));
+  cuda::GraphNodeHandle last = nullptr;
+  Status status;
+  for (int i = 0; i < count && status; ++i) {
+    cuda::GraphNodeHandle node = nullptr;
+    const bool plain_edge = i > 0 && !programmatic;
+    status = device_->check(driver.graph_add_kernel_node(&node, graph, &last, plain_edge ? 1 : 0, &params),
+                            "node");
+    if (status && facts.cluster > 1) {
+      cuda::LaunchAttributeValue value = {};
+      value.cluster = {static_cast<unsigned>(facts.cluster), 1, 1};
+      status = device_->check(
+          driver.graph_set_node_attribute(node, cuda::LaunchAttributeId::kClusterDimension, &value),
+          "cluster");
+    }
+    if (status && i > 0 && programmatic) {
+      cuda::GraphEdgeData edge;
+      edge.from_port = cuda::kPortProgrammatic;
+      edge.type = cuda::kDependencyProgrammatic;
+      status = device_->check(driver.graph_add_dependencies(graph, &last, &node, &edge, 1), "edge");
+    }
+    last = node;
+  }
+  if (status) status = device_->check(driver.graph_instantiate(&exec, graph, 0), "instantiate");
+  driver.graph_destroy(graph);
+  if (!status) return std::unexpected(status.error());
+  return cuda::GraphExec(device_.get(), exec);
+}
+
 Result<double> KernelSet::time(size_t number, std::span<const int64_t> symbols,
                                std::span<HostTensor* const> buffers, int repeats) const {
   const Kernel& kernel = kernels_[number];
@@ -227,16 +273,16 @@ Result<double> KernelSet::time(size_t number, std::span<const int64_t> symbols,
   EDGE_INFER_ASSIGN(Placement placement, place(kernel, symbols, buffers));
   EDGE_INFER_RETURN_IF_ERROR(device_->check(
       driver.copy_to_device(memory_.address(), placement.image.data(), placement.image.size()), "copy"));
+  constexpr int kLaunches = 20;
+  EDGE_INFER_ASSIGN(const cuda::GraphExec graph, chain(kernel, placement, kLaunches));
   cuda::EventHandle begin = nullptr, end = nullptr;
   EDGE_INFER_RETURN_IF_ERROR(device_->check(driver.event_create(&begin, 0), "event"));
   EDGE_INFER_RETURN_IF_ERROR(device_->check(driver.event_create(&end, 0), "event"));
-  // So many launches between two events that their latency hides behind one another.
-  constexpr int kLaunches = 20;
   double best = 1e30;
-  Status status;
+  Status status = device_->check(driver.graph_launch(graph.handle(), nullptr), "graph");
   for (int r = 0; r < repeats && status; ++r) {
     driver.event_record(begin, nullptr);
-    for (int i = 0; i < kLaunches && status; ++i) status = launch(kernel, placement, 0);
+    status = device_->check(driver.graph_launch(graph.handle(), nullptr), "graph");
     driver.event_record(end, nullptr);
     float milliseconds = 0;
     if (status) status = device_->check(driver.event_synchronize(end), "event");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/cuda/device.h"
+#include "backends/cuda/launch_list.h"
 #include "compiler/codegen/registry.h"
 #include "compiler/compile.h"
 #include "compiler/graph/host_tensor.h"
@@ -37,7 +38,8 @@ class KernelSet {
   // of outputs, bits that depend on the grid, those of the compiler and the driver.
   Status run(size_t kernel, std::span<const int64_t> symbols, std::span<HostTensor* const> buffers) const;
 
-  // Microseconds of one launch, best of `repeats`, in a stream of its own.
+  // Microseconds of one launch in a graph of many, edges as in programs, best of `repeats`. The operands stay
+  // in the GPU's cache where they fit.
   Result<double> time(size_t kernel, std::span<const int64_t> symbols, std::span<HostTensor* const> buffers,
                       int repeats) const;
 
@@ -57,6 +59,7 @@ class KernelSet {
   Result<Placement> place(const Kernel& kernel, std::span<const int64_t> symbols,
                           std::span<HostTensor* const> buffers) const;
   Status launch(const Kernel& kernel, Placement& placement, int64_t most_ctas) const;
+  Result<cuda::GraphExec> chain(const Kernel& kernel, Placement& placement, int count) const;
   Status reserve(size_t bytes) const;
 
   std::shared_ptr<const cuda::CudaDevice> device_;

@@ -1,6 +1,5 @@
 // launch threads=256 shared=110448 per_sm=2 cluster=1 tile=64x48 waits=1 map=0:f16:384:64x64:s128 map=1:f16:384:64x48:s128
-// Prelude of every generated kernel: header-free types; below them segments, of which a kernel gets those that
-// it names (`//@` lists what a segment defines). NVRTC compiles with -default-device.
+// Prelude of generated kernels: header-free types, and what the kernel below uses.
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;

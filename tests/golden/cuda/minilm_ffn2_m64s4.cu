@@ -1,6 +1,5 @@
 // launch threads=128 shared=65664 per_sm=2 cluster=1 tile=64x64 waits=0
-// Prelude of every generated kernel: header-free types; below them segments, of which a kernel gets those that
-// it names (`//@` lists what a segment defines). NVRTC compiles with -default-device.
+// Prelude of generated kernels: header-free types, and what the kernel below uses.
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;
@@ -57,7 +56,7 @@ FN u16* tile_result(const Slots& c, i32 tile, i32 m, i32 n) {
 }
 // One element: row m, column i1.
 FN void element(const Slots& c, i64 m, i64 i1, float sum, float x0, float x1, float& y0) {
-  y0 = (x0) + (sum + (x1));
+  y0 = x0 + (sum + x1);
 }
 // Columns n and n + 1 of rows m and m + 8: sums v, staged operands and results in[.][h] and [h + 1].
 FN void epilogue(const Slots& c, i32 m, i32 n, i32 rows, const float* v, const u32 (*in)[4],

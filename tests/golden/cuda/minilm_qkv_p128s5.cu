@@ -1,6 +1,5 @@
 // launch threads=384 shared=185424 per_sm=1 cluster=1 tile=128x128 waits=1 map=0:f16:384:64x128:s128 map=1:f16:384:64x128:s128
-// Prelude of every generated kernel: header-free types; below them segments, of which a kernel gets those that
-// it names (`//@` lists what a segment defines). NVRTC compiles with -default-device.
+// Prelude of generated kernels: header-free types, and what the kernel below uses.
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;

@@ -342,7 +342,9 @@ inline void bulk_copy(const std::vector<Operand>& x) {
 inline void ptx(std::string_view code, const std::vector<Operand>& x) {
   const auto is = [&](std::string_view start) { return code.starts_with(start); };
   const auto has = [&](std::string_view part) { return code.find(part) != std::string_view::npos; };
-  if (code.empty() || is("griddepcontrol") || is("setmaxnreg") || is("fence") || is("wgmma.fence")) return;
+  if (code.empty() || is("griddepcontrol") || is("setmaxnreg") || is("fence") || is("wgmma.fence") ||
+      is("prefetch"))
+    return;
   if (is("ldmatrix")) return matrices(x, false, has(".trans"));
   if (is("stmatrix")) return matrices(x, true, false);
   if (is("mma.sync")) return mma(x, has("f16.f16"));
@@ -398,6 +400,10 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
   if (is("st.shared.v4")) {
     for (unsigned i = 0; i < 4; ++i) write(x[0].value + i * 4, x[1 + i].u());
     return;
+  }
+  if (is("ld.shared.v2.f32")) {
+    x[0].set(read<uint32_t>(x[2].value));
+    return x[1].set(read<uint32_t>(x[2].value + 4));
   }
   if (is("ld.shared.f32")) return x[0].set(read<uint32_t>(x[1].value));
   if (is("st.shared.f32") || is("st.shared.u32")) return write(x[0].value, x[1].u());

@@ -73,7 +73,10 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
                                                          const CallSettings& settings) {
   KernelCache& cache = *compilation_.cache;
   const Device& device = *site.device;
-  const EntryKey key = entry_key(site, settings);
+  EntryKey key = entry_key(site, settings);
+  // Where nothing can be compiled, what another compiler made is better than the fallback.
+  if (!site.compiler->available())
+    if (auto other = cache.find_other_compiler(key)) key = *std::move(other);
   const std::optional<std::string> text = cache.find_entry(key);
   if (!text) {
     if (log_topics().cache) log_info("entry {} is compiled: {}", key.id(), cache.explain_miss(key).text());

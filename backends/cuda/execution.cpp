@@ -53,8 +53,11 @@ Status CudaExecution::reserve(const SymbolValues& needed) {
   classes_.clear();
   memory_.reset();
   Result<ExecutionMemory> memory = ExecutionMemory::allocate(plan_, larger);
-  if (!memory && memory.error().code == ErrorCode::kResourceExhausted)
-    memory = ExecutionMemory::allocate(plan_, needed);
+  if (!memory && memory.error().code == ErrorCode::kResourceExhausted) {
+    SymbolValues exact = old;
+    for (size_t i = 0; i < exact.count; ++i) exact.of[i] = std::max(old.of[i], needed.of[i]);
+    memory = ExecutionMemory::allocate(plan_, exact);
+  }
   if (!memory) {
     const Error why = memory.error();
     // The calls that were served go on being served.

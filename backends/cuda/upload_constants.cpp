@@ -71,6 +71,9 @@ Status upload_constants(CudaPlan& plan, ConstantSource& source) {
         device.check(device.driver().copy_to_device(address, m.data, m.bytes), "upload weights"));
     if (m.shared) table.places[m.data] = {address, m.bytes, memory};
   }
+  // A copy from pageable memory may return before its last bytes have arrived, and the programs' streams do
+  // not wait for the default one.
+  EDGE_INFER_RETURN_IF_ERROR(device.check(device.driver().stream_synchronize(nullptr), "upload weights"));
   plan.held.push_back(memory);
   return {};
 }

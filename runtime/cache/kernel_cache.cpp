@@ -95,6 +95,28 @@ std::optional<std::string> KernelCache::find_entry(const EntryKey& key) {
   return found;
 }
 
+std::optional<EntryKey> KernelCache::find_other_compiler(const EntryKey& key) {
+  std::optional<EntryKey> found;
+  const std::lock_guard lock(state_->mutex);
+  state_->attempt("looking for an entry", [&]() -> Status {
+    EDGE_INFER_ASSIGN(Query row,
+                      state_->connection().query(
+                          "SELECT graph_hash, target, features, settings, options, generator, compiler "
+                          "FROM entry WHERE graph_hash = ? AND target = ? AND features = ? AND settings = ? "
+                          "AND options = ? AND generator = ? ORDER BY last_used DESC LIMIT 1"));
+    EDGE_INFER_ASSIGN(const bool there, row.bind(key.graph_hash)
+                                            .bind(key.target)
+                                            .bind(key.features)
+                                            .bind(key.settings)
+                                            .bind(key.options)
+                                            .bind(key.generator)
+                                            .step());
+    if (there) found = cache::read_entry_key(row, 0);
+    return {};
+  });
+  return found;
+}
+
 void KernelCache::put_entry(const EntryKey& key, std::string_view text) {
   const std::lock_guard lock(state_->mutex);
   state_->write("storing an entry", [&]() -> Status {

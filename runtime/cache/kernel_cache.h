@@ -80,6 +80,9 @@ class KernelCache {
 
   // The text of an entry (print_entry); one a key.
   std::optional<std::string> find_entry(const EntryKey& key);
+  // The key of the stored entry that differs from `key` in the compiler alone, the one used last of several:
+  // what a machine without a compiler can run. To be asked for with find_entry(), which checks it.
+  std::optional<EntryKey> find_other_compiler(const EntryKey& key);
   void put_entry(const EntryKey& key, std::string_view text);
   // Forgets an entry that did not parse, or whose kernels are gone.
   void drop_entry(const EntryKey& key, std::string_view why);

@@ -216,9 +216,12 @@ ExprPrinter::Text ExprPrinter::emit_new(ExprId id) {
       const std::string c = operand(e.operands[0]), a = operand(e.operands[1]), b = operand(e.operands[2]);
       return {.code = fmt::format("{} ? {} : {}", c, a, b), .atomic = false};
     }
-    case Expr::Kind::kCast:
-      return {.code = cast(operand(e.operands[0]), nest_.expr(e.operands[0]).dtype, e.dtype),
-              .atomic = false};
+    case Expr::Kind::kCast: {
+      const std::string x = operand(e.operands[0]);
+      std::string code = cast(x, nest_.expr(e.operands[0]).dtype, e.dtype);
+      const bool atomic = code == x;
+      return {.code = std::move(code), .atomic = atomic};
+    }
   }
   return {};
 }

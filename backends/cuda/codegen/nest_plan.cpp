@@ -18,6 +18,7 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kMostThreads = 512;
 // Elements of a row that one thread holds: more threads share longer rows.
+constexpr int kMostParts = 8;
 constexpr int64_t kMostHeld = 32;
 constexpr int64_t kMostHeldOfAll = 96;
 constexpr int64_t kMostRounds = 32;
@@ -48,6 +49,7 @@ class Planner {
     plan_.rows = survey_.wants_groups();
     plan_.columns = plan_.rows ? -1 : nest_.split_columns();
     if (plan_.rows) choose_group();
+    if (plan_.rows) choose_pools();
     choose_spreads();
     EDGE_INFER_RETURN_IF_ERROR(place_locals());
     return plan_;
@@ -62,12 +64,30 @@ class Planner {
   void choose_group() {
     int64_t longest = 1;
     for (const AxisId axis : survey_.shared_axes()) longest = std::max(longest, survey_.usual_length(axis));
-    if (survey_.pools_segments()) longest = std::max(longest, int64_t{8'192});
     plan_.group = kWarp;
     while (plan_.group < kMostThreads && longest > kMostHeld * plan_.group) plan_.group *= 2;
     plan_.threads = std::max(plan_.threads, plan_.group);
     // Groups are single warps or whole CTAs: only these can wait for one another.
     if (plan_.group > kWarp) plan_.group = plan_.threads;
+  }
+
+  // Few rows, each of them long work: as many threads as the blocks of a usual sequence can use.
+  void choose_pools() {
+    for (const AxisId axis : survey_.pools()) {
+      const auto n = length(axis);
+      if (!n || *n < 1) continue;
+      PoolPlan pool;
+      pool.vector = std::max(survey_.vector_limit(axis), 1);
+      while (*n % pool.vector != 0) pool.vector /= 2;
+      if (*n / pool.vector > kMostThreads) continue;
+      pool.columns = static_cast<int>(*n / pool.vector);
+      while (pool.parts < kMostParts && pool.columns * pool.parts * 2 <= kMostThreads) pool.parts *= 2;
+      plan_.threads = std::max(plan_.threads, (pool.columns * pool.parts + kWarp - 1) / kWarp * kWarp);
+      pool.offset = plan_.row_shared_bytes;
+      plan_.row_shared_bytes += *n * pool.parts * int64_t{sizeof(double)};
+      plan_.pools[axis] = pool;
+    }
+    if (!plan_.pools.empty()) plan_.group = plan_.threads;
   }
 
   // Loops of one length get one width: an element of a local then always belongs to the same thread.

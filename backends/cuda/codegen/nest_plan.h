@@ -34,12 +34,20 @@ struct LocalPlan {
   int64_t offset = 0;  // bytes within the row's shared memory
 };
 
+// A lane loop that begins with sums over the rows of a sequence: `parts` times `columns` threads, each a
+// vector of columns and every `parts`-th block of 64 rows; the blocks' sums meet in shared memory.
+struct PoolPlan {
+  int vector = 1, columns = 1, parts = 1;
+  int64_t offset = 0;  // bytes within the row's shared memory
+};
+
 struct NestPlan {
   bool rows = false;          // groups of threads; else single threads
   int threads = 128;          // of a CTA
   int group = 1;              // threads a row: 1, 32 or `threads`
   loop::AxisId columns = -1;  // without groups: the lane axis that is dealt to threads together with the rows
   std::map<loop::AxisId, Spread> spreads;  // of lane and reduce axes that a group shares, and of `columns`
+  std::map<loop::AxisId, PoolPlan> pools;  // of lane axes, for the loops over them that is_pool() begins
   std::vector<LocalPlan> locals;
   int64_t row_shared_bytes = 0;
 
@@ -50,6 +58,8 @@ struct NestPlan {
 // Errors: kUnsupported with the reason, short.
 Result<NestPlan> plan_nest(const loop::LoopNest& nest, const CudaTarget& target);
 
+// Whether the statement, in lanes of `around`, is the sum of floats over the rows of one sequence.
+bool is_pool(const loop::LoopNest& nest, const loop::Stmt& stmt, loop::AxisId around);
 // Of a reduction's axes the one that a group's threads share.
 loop::AxisId shared_axis(const loop::LoopNest& nest, const loop::Reduce& reduce);
 // Whether V iterations of `axis` from a multiple of V read or write V elements side by side, the first of

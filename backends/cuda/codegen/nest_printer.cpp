@@ -206,7 +206,11 @@ void NestPrinter::deal(AxisId id, const std::function<void()>& body) {
 }
 
 void NestPrinter::print(const loop::For& loop) {
-  if (in_group_ && nest_.axis(loop.axis).kind == AxisKind::kLane)
+  const auto pool = plan_.pools.find(loop.axis);
+  if (in_group_ && pool != plan_.pools.end() && !loop.body.empty() &&
+      is_pool(nest_, loop.body.front(), loop.axis))
+    print_pool(loop, pool->second);
+  else if (in_group_ && nest_.axis(loop.axis).kind == AxisKind::kLane)
     deal(loop.axis, [&] { print_body(loop.body); });
   else
     serial(loop.axis, [&] { print_body(loop.body); });

@@ -41,11 +41,17 @@ class NestPrinter {
   void print(const loop::Store& store);
   void print(const loop::DeclareLocal& declare);
   void print(const loop::Reduce& reduce);
+  // `acc = acc + x`, fused where x is a product; inside of a statement.
+  void add_element(const loop::Reduce& reduce, loop::ReduceOp op, Lane lane, const std::string& accumulator);
   // `body` for the iterations of `axis` that belong to this thread, a vector of them at once.
   void deal(loop::AxisId axis, const std::function<void()>& body);
   void serial(loop::AxisId axis, const std::function<void()>& body);
   void synchronize();
   bool touches_shared(const loop::Stmt& stmt) const;
+
+  // pool_printer.cpp
+  void print_pool(const loop::For& loop, const PoolPlan& pool);
+  void pool_sum(const loop::Reduce& reduce, const PoolPlan& pool);
 
   // One statement with its expressions: loads of whole vectors, then `body` once, or for each of the vector's
   // elements j.

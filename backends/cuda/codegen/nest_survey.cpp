@@ -39,6 +39,18 @@ void for_each_leaf(const loop::LoopNest& nest, ExprId root, Visit visit) {
 
 }  // namespace
 
+bool is_pool(const loop::LoopNest& nest, const Stmt& stmt, AxisId around) {
+  const auto* reduce = std::get_if<loop::Reduce>(&stmt.node);
+  if (reduce == nullptr || reduce->op != loop::ReduceOp::kSum || reduce->axes.size() != 1) return false;
+  const loop::Axis& axis = nest.axis(reduce->axes.front());
+  const auto names_lane = [&](const SymInt& bound) {
+    const std::vector<std::string> names = bound.symbols();
+    return std::ranges::find(names, nest.axis(around).name) != names.end();
+  };
+  return axis.kind == AxisKind::kSegment && is_floating(nest.expr(reduce->expr).dtype) &&
+         !names_lane(axis.begin) && !names_lane(axis.extent);
+}
+
 AxisId shared_axis(const loop::LoopNest& nest, const loop::Reduce& reduce) {
   std::map<std::string, int64_t, std::less<>> hints;
   for (const Symbol& symbol : nest.symbols) hints[symbol.name] = symbol.hint;
@@ -89,7 +101,10 @@ void NestSurvey::row(const Body& body) {
         has_lanes_ = true;
         share(loop->axis);
         lane_bodies_.emplace(loop->axis, &loop->body);
+        in_pool_ = !loop->body.empty() && is_pool(nest_, loop->body.front(), loop->axis);
+        if (in_pool_) pools_.push_back(loop->axis);
         thread(loop->body, loop->axis);
+        in_pool_ = false;
       } else {
         row(loop->body);
       }
@@ -118,8 +133,6 @@ void NestSurvey::thread(const Body& body, AxisId around) {
     if (const auto* loop = std::get_if<loop::For>(&stmt.node)) {
       thread(loop->body, around);
     } else if (const auto* reduce = std::get_if<loop::Reduce>(&stmt.node)) {
-      for (const AxisId axis : reduce->axes)
-        pools_segments_ = pools_segments_ || nest_.axis(axis).kind == AxisKind::kSegment;
       expression(reduce->expr, around, true);
     } else if (const auto* let = std::get_if<loop::Let>(&stmt.node)) {
       expression(let->expr, around, true);
@@ -146,7 +159,7 @@ void NestSurvey::expression(ExprId e, AxisId around, bool shared) {
 void NestSurvey::access_local(int32_t local, const SymInt& index, AxisId around, bool shared) {
   LocalUse& use = locals_[static_cast<size_t>(local)];
   use.uniform = use.uniform && !shared;
-  if (shared && index == SymInt::symbol(nest_.axis(around).name))
+  if (shared && !in_pool_ && index == SymInt::symbol(nest_.axis(around).name))
     use.axes.insert(around);
   else
     use.along_axes = false;

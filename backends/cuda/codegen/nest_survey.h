@@ -27,8 +27,8 @@ class NestSurvey {
   Status check() const { return status_; }
   // Whether several threads should share a row: it has lane loops, or reductions that read along the row.
   bool wants_groups() const;
-  // A lane loop that reduces over the rows of a sequence: few rows, each of them long work.
-  bool pools_segments() const { return pools_segments_; }
+  // Lane loops that begin with sums over the rows of one sequence.
+  const std::vector<loop::AxisId>& pools() const { return pools_; }
   // Axes of the row's lane loops and, of its reductions, those that threads share; each once.
   const std::vector<loop::AxisId>& shared_axes() const { return shared_axes_; }
   const LocalUse& local_use(size_t local) const { return locals_[local]; }
@@ -57,7 +57,9 @@ class NestSurvey {
   std::vector<LocalUse> locals_;
   std::multimap<loop::AxisId, const loop::Body*> lane_bodies_;
   std::multimap<loop::AxisId, loop::ExprId> reduced_;
-  bool has_lanes_ = false, pools_segments_ = false, large_locals_ = false;
+  std::vector<loop::AxisId> pools_;
+  bool has_lanes_ = false, large_locals_ = false;
+  bool in_pool_ = false;        // its threads are dealt in another way
   int along_ = 0, across_ = 0;  // row reductions that read along the work axis, and along their own
 };
 

@@ -33,10 +33,9 @@ class NvrtcCompiler final : public KernelCompiler {
   std::string identity() const override;
   std::string options() const override;
   Status available() const override;
-  using KernelCompiler::compile;
   // A kernel that is being compiled is finished; those behind it are cancelled.
   std::vector<Result<CompiledKernel>> compile(std::span<const KernelSource> sources,
-                                              const std::function<bool()>& is_cancelled) override;
+                                              const std::function<bool()>& is_cancelled = {}) override;
 
   // One kernel, with what the log says. Errors: as compile().
   Result<NvrtcKernel> compile_one(const KernelSource& source);

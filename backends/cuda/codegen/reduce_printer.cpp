@@ -173,27 +173,28 @@ void NestPrinter::print(const Reduce& reduce) {
   for (const int32_t value : reduce.values) define(value);
 }
 
+void NestPrinter::add_element(const Reduce& reduce, ReduceOp op, Lane lane, const std::string& accumulator) {
+  const Expr& e = nest_.expr(reduce.expr);
+  if (op == ReduceOp::kSum && is_float(lane) && e.kind == Expr::Kind::kBinary &&
+      e.op == loop::ScalarOp::kMul) {
+    const std::string a = printer_.operand(e.operands[0]), b = printer_.operand(e.operands[1]);
+    out_.line("{0} = fma{1}({2}, {3}, {0});", accumulator, lane == Lane::kF32 ? "f" : "", a, b);
+    return;
+  }
+  // A type for templates: literals would be others.
+  std::string x = printer_.operand(reduce.expr);
+  if (e.kind == Expr::Kind::kConst) x = fmt::format("({})({})", scalar_type(lane), x);
+  out_.line("{} = {};", accumulator, combined(op, lane, accumulator, x));
+}
+
 void NestPrinter::reduce_value(const Reduce& reduce) {
   const DType dtype = nest_.values[static_cast<size_t>(reduce.values.front())].dtype;
   const Lane lane = lane_of(dtype);
   const bool group = in_group_;
   const std::string result = fmt::format("v{}", reduce.values.front());
   const std::string name = group ? printer_.fresh("a") : result;
-  const Expr& e = nest_.expr(reduce.expr);
-  const bool product = reduce.op == ReduceOp::kSum && is_float(lane) && e.kind == Expr::Kind::kBinary &&
-                       e.op == loop::ScalarOp::kMul;
   accumulate(reduce, reduce.op, lane, name, [&](const std::string& accumulator) {
-    statement({reduce.expr}, [&] {
-      if (product) {
-        const std::string a = printer_.operand(e.operands[0]), b = printer_.operand(e.operands[1]);
-        out_.line("{0} = fma{1}({2}, {3}, {0});", accumulator, lane == Lane::kF32 ? "f" : "", a, b);
-        return;
-      }
-      // A type for templates: literals would be others.
-      std::string x = printer_.operand(reduce.expr);
-      if (e.kind == Expr::Kind::kConst) x = fmt::format("({})({})", scalar_type(lane), x);
-      out_.line("{} = {};", accumulator, combined(reduce.op, lane, accumulator, x));
-    });
+    statement({reduce.expr}, [&] { add_element(reduce, reduce.op, lane, accumulator); });
   });
   const bool wraps = lane == Lane::kI32 && dtype != DType::kI32 &&
                      (reduce.op == ReduceOp::kSum || reduce.op == ReduceOp::kProd);

@@ -37,7 +37,7 @@ inline u32 f16_from_pair(float2 x) {
   return r;
 }
 
-// erf(x) + 1 as 2 / (1 + 2^(x P(x^2))), within 5e-7 and without cancellation: for results that are rounded to 16 bits.
+// erf(x) + 1 as 2 / (1 + 2^(x P(x^2))), within 7e-7 and without cancellation: for results that are rounded to 16 bits.
 inline float erf_plus_one(float x) {
   const float s = fminf(x * x, 15.0f);
   float p = fmaf(8.70531324e-6f, s, -2.02737368e-4f), e, r;

@@ -85,6 +85,26 @@ TEST(KernelCache, the_wal_of_many_short_processes_stays_small) {
   EXPECT_EQ(open_cache(dir.path() / "c")->stats().hits, 150);
 }
 
+TEST(KernelCache, finds_what_another_compiler_made) {
+  const TemporaryDir dir;
+  const auto cache = open_cache(dir.path() / "c");
+  EntryKey wanted = entry_key(1);
+  wanted.compiler = "none";
+  EXPECT_FALSE(cache->find_other_compiler(wanted));
+  cache->put_entry(entry_key(1), "an entry");
+  EXPECT_FALSE(cache->find_entry(wanted));
+  const auto other = cache->find_other_compiler(wanted);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(*other, entry_key(1));
+  EXPECT_EQ(cache->find_entry(*other), "an entry");
+  for (std::string EntryKey::* part : {&EntryKey::graph_hash, &EntryKey::target, &EntryKey::features,
+                                       &EntryKey::settings, &EntryKey::options, &EntryKey::generator}) {
+    EntryKey different = wanted;
+    different.*part += "x";
+    EXPECT_FALSE(cache->find_other_compiler(different));
+  }
+}
+
 TEST(KernelCache, explains_a_miss_by_the_nearest_row) {
   const TemporaryDir dir;
   const auto cache = open_cache(dir.path() / "c");

@@ -1,11 +1,13 @@
 // Generated GEMM kernels, emulated, against loop::evaluate: outputs poisoned, pad rows NaN, ragged sizes.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 
+#include "backends/cuda/codegen/embedded_sources.h"
 #include "backends/cuda/templates/gemm_template.h"
 #include "compiler/loop/evaluate.h"
 #include "compiler/loop/parse.h"
@@ -106,6 +108,27 @@ TEST_P(GemmEmulation, AgreesWithTheEvaluator) {
       }
     }
   }
+}
+
+// In float as on a GPU, but for the last bit of ex2.approx and rcp.approx.
+TEST(GemmFunctions, ErfPlusOneIsErf) {
+  const Result<EmulatedKernel> kernel = EmulatedKernel::build(
+      "// launch threads=32 shared=0 per_sm=1 cluster=1 tile=1x1 waits=0\n"
+      "typedef unsigned u32;\ntypedef int i32;\ntypedef long long i64;\n" +
+      std::string(embedded_source("gemm_functions.cu")) +
+      "extern \"C\" __global__ void k(const i64* n, const float* b0, float* b1) {\n"
+      "  for (i64 i = threadIdx.x; i < n[0]; i += 32) b1[i] = erf_plus_one(b0[i]);\n}\n");
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  std::vector<float> x, y;
+  for (int i = -60'000; i <= 60'000; ++i) x.push_back(static_cast<float>(i) / 10'000);
+  for (const float large : {1e3F, 1e30F, INFINITY}) x.insert(x.end(), {large, -large});
+  x.push_back(NAN);
+  y.resize(x.size());
+  const std::array<EmulatedKernel::Buffer, 2> buffers = {{{x.data(), 1}, {y.data(), 1}}};
+  kernel->run(1, std::vector<int64_t>{static_cast<int64_t>(x.size())}, buffers);
+  EXPECT_TRUE(std::isnan(y.back()));
+  for (size_t i = 0; i + 1 < x.size(); ++i)
+    ASSERT_NEAR(y[i], std::erfc(-static_cast<double>(x[i])), 7e-7) << x[i];
 }
 
 std::vector<Case> cases() {

@@ -216,7 +216,10 @@ DriverCode copy_to_device(DeviceAddress to, const void* from, size_t bytes) {
   FAKE_ENTER;
   if (!is_live(to, bytes)) return driver_code::kInvalidValue;
   ++state().uploads;
-  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  const auto* begin = static_cast<const std::byte*>(from);
+  state().pending.emplace_back([to, data = std::vector<std::byte>(begin, begin + bytes)] {
+    std::memcpy(reinterpret_cast<void*>(to), data.data(), data.size());
+  });
   return kOk;
 }
 DriverCode copy_to_host(void* to, DeviceAddress from, size_t bytes) {
@@ -249,8 +252,12 @@ DriverCode stream_destroy(StreamHandle) {
   --state().streams;
   return kOk;
 }
-DriverCode stream_synchronize(StreamHandle) {
+DriverCode stream_synchronize(StreamHandle stream) {
   FAKE_ENTER;
+  if (stream == nullptr) {
+    for (const auto& copy : state().pending) copy();
+    state().pending.clear();
+  }
   return kOk;
 }
 DriverCode event_create(EventHandle* event, unsigned) {

@@ -72,6 +72,9 @@ struct State {
   int queries_until_ready = 0;  // of each event
   bool executes = true;         // kernels of replayed graphs
 
+  // Copies from pageable memory: they arrive when the default stream is waited for.
+  std::vector<std::function<void()>> pending;
+
   // What happened.
   DriverCode sticky = driver_code::kSuccess;
   std::vector<Launch> launches;  // executed, from graphs or not

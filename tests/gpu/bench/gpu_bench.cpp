@@ -1,0 +1,147 @@
+// gpu_bench MODEL_DIR [PRECISION]: how fast one model runs on the first GPU. Token ids in host memory in,
+// vectors in host memory out:
+//   latency     one text of a length, median and 99th percentile of many calls
+//   throughput  64 texts of 512 tokens, with the rate of the model's linears and attention (2 a
+//               multiply-add)
+//   mixed       2,048 texts of 16 to 512 tokens, real tokens a second
+//   text        the same from text, tokenizer included
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <random>
+
+#include "models/cost.h"
+#include "models/model_embedder.h"
+
+namespace edge_infer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Ids = std::vector<int32_t>;
+
+double us_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+std::vector<Ids> texts_of(std::span<const int64_t> lengths, int64_t vocabulary) {
+  std::mt19937 random(3);
+  std::uniform_int_distribution<int32_t> id(5, static_cast<int32_t>(vocabulary) - 1);
+  std::vector<Ids> texts;
+  for (const int64_t length : lengths) {
+    Ids text(static_cast<size_t>(length));
+    for (int32_t& x : text) x = id(random);
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+class Bench {
+ public:
+  explicit Bench(const ModelEmbedder& embedder) : embedder_(embedder) {}
+
+  Status latency(int64_t length) {
+    const std::vector<Ids> texts = texts_of(std::span(&length, 1), vocabulary());
+    const std::span<const int32_t> view = texts.front();
+    std::vector<float> out(static_cast<size_t>(embedder_.dimensions()));
+    std::vector<double> times;
+    for (int i = 0; i < 2200; ++i) {
+      const auto start = Clock::now();
+      EDGE_INFER_RETURN_IF_ERROR(embedder_.embed_tokens(std::span(&view, 1), out));
+      if (i >= 200) times.push_back(us_since(start));
+    }
+    std::ranges::sort(times);
+    fmt::print("latency    1 x {:>3}  median {:8.1f} us  p99 {:8.1f}  best {:8.1f}\n", length,
+               times[times.size() / 2], times[times.size() * 99 / 100], times.front());
+    return {};
+  }
+
+  Status throughput(const char* name, const std::vector<int64_t>& lengths, int rounds, double flops) {
+    const std::vector<Ids> texts = texts_of(lengths, vocabulary());
+    const std::vector<std::span<const int32_t>> views(texts.begin(), texts.end());
+    int64_t tokens = 0;
+    for (const int64_t length : lengths) tokens += length;
+    std::vector<float> out(views.size() * static_cast<size_t>(embedder_.dimensions()));
+    std::vector<double> times;
+    for (int i = 0; i < rounds + 2; ++i) {
+      const auto start = Clock::now();
+      EDGE_INFER_RETURN_IF_ERROR(embedder_.embed_tokens(views, out));
+      if (i >= 2) times.push_back(us_since(start));
+    }
+    std::ranges::sort(times);
+    const double median = times[times.size() / 2];
+    fmt::print("{:<10} {} texts, {} tokens: median {:.2f} ms, {:.2f} million tokens/s", name, views.size(),
+               tokens, median / 1e3, static_cast<double>(tokens) / median);
+    if (flops > 0) fmt::print(", {:.0f} TFLOP/s", flops / median / 1e6);
+    fmt::print("\n");
+    return {};
+  }
+
+  Status from_text(int64_t words, int rounds) {
+    constexpr const char* kWords[] = {"the",    "river",  "quickly", "system", "under",
+                                      "market", "engine", "paper",   "seven",  "light"};
+    std::mt19937 random(4);
+    std::vector<std::string> texts;
+    for (int i = 0; i < 2048; ++i) {
+      std::string text;
+      for (int64_t w = 0, n = 14 + static_cast<int64_t>(random() % static_cast<uint64_t>(words)); w < n; ++w)
+        text += std::string(kWords[random() % 10]) + " ";
+      texts.push_back(std::move(text));
+    }
+    std::vector<double> times;
+    int64_t tokens = 0;
+    for (int i = 0; i < rounds + 1; ++i) {
+      std::vector<Encoding> encodings;
+      const auto start = Clock::now();
+      EDGE_INFER_ASSIGN(const std::vector<float> vectors, embedder_.embed(texts, "", &encodings));
+      if (i >= 1) times.push_back(us_since(start));
+      tokens = 0;
+      for (const Encoding& e : encodings) tokens += static_cast<int64_t>(e.ids.size());
+    }
+    std::ranges::sort(times);
+    fmt::print("text       2048 texts, {} tokens: median {:.2f} ms, {:.2f} million tokens/s\n", tokens,
+               times[times.size() / 2] / 1e3, static_cast<double>(tokens) / times[times.size() / 2]);
+    return {};
+  }
+
+ private:
+  int64_t vocabulary() const { return embedder_.tokenizer().vocabulary_size(); }
+  const ModelEmbedder& embedder_;
+};
+
+Status run(const std::string& model, const std::string& precision) {
+  EmbedderOptions options;
+  options.device = "cuda";
+  options.precision = precision;
+  options.max_length = 512;
+  const auto start = Clock::now();
+  EDGE_INFER_ASSIGN(const std::unique_ptr<ModelEmbedder> embedder, ModelEmbedder::open(model, options));
+  const double opened = us_since(start);
+  EDGE_INFER_RETURN_IF_ERROR(embedder->prepare());
+  fmt::print("{} on {}: open {:.0f} ms, ready {:.0f} ms\n", model, embedder->device().target().name,
+             opened / 1e3, us_since(start) / 1e3);
+  Bench bench(*embedder);
+  EDGE_INFER_ASSIGN(const Graph graph, embedder->graph());
+  for (const int64_t length : {16, 128, 512}) EDGE_INFER_RETURN_IF_ERROR(bench.latency(length));
+  const std::vector<int64_t> uniform(64, 512);
+  EDGE_INFER_RETURN_IF_ERROR(bench.throughput("uniform", uniform, 20, graph_flops(graph, uniform)));
+  std::vector<int64_t> mixed;
+  std::mt19937 random(1);
+  for (int i = 0; i < 2048; ++i) mixed.push_back(16 + static_cast<int64_t>(random() % 497));
+  EDGE_INFER_RETURN_IF_ERROR(bench.throughput("mixed", mixed, 5, graph_flops(graph, mixed)));
+  return bench.from_text(480, 3);
+}
+
+}  // namespace
+}  // namespace edge_infer
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs("usage: gpu_bench MODEL_DIR [PRECISION]\n", stderr);
+    return 2;
+  }
+  const edge_infer::Status status = edge_infer::run(argv[1], argc > 2 ? argv[2] : "");
+  if (!status) std::fprintf(stderr, "gpu_bench: %s\n", status.error().message.c_str());
+  return status ? 0 : 1;
+}

@@ -148,6 +148,7 @@ std::vector<GpuCase> attention_cases(GpuCheck& check) {
   // The prototypes' measure: 32 k tokens, 12 heads.
   for (const int64_t dim : {32, 64, 128})
     for (const int64_t length : {128, 512}) {
+      if (check.effort == 0 || (dim == 128 && length == 128)) continue;
       const loop::LoopNest nest = attention_nest({.dim = dim, .heads = 12, .kv_heads = 12});
       for (const Schedule& schedule : check.kernels.generator().candidates(nest))
         if (const Result<size_t> kernel = check.kernels.add(nest, schedule))

@@ -10,6 +10,18 @@
 #include "tests/gpu/bound.h"
 
 namespace edge_infer::test {
+namespace {
+
+// Attention rounds its weights to the type of its operands.
+Bound bound_for(const loop::LoopNest& nest, DType out) {
+  const auto* rows = std::get_if<loop::For>(&nest.body.front().node);
+  for (const loop::Stmt& stmt : rows->body)
+    if (const auto* attention = std::get_if<loop::Attention>(&stmt.node))
+      return attention_bound(nest.buffers[static_cast<size_t>(attention->q.buffer)].dtype, out);
+  return bound_of(out);
+}
+
+}  // namespace
 
 Result<GraphRun> GraphRun::make(KernelSet& kernels, const Graph& graph, DType precision) {
   GraphRun result;
@@ -56,7 +68,7 @@ Result<std::vector<HostTensor>> GraphRun::run(std::span<const HostTensor> inputs
       return fail_with_context(status.error(), "nest @" + nest.name);
     for (size_t b = 0; b < wanted.size(); ++b) {
       if (nest.buffers[b].access != loop::Access::kOut) continue;
-      const std::string text = outside(*buffers[b], wanted[b], bound_of(wanted[b].dtype), error);
+      const std::string text = outside(*buffers[b], wanted[b], bound_for(nest, wanted[b].dtype), error);
       if (!text.empty()) return fail(ErrorCode::kInternal, "nest @{}: b{}: {}", nest.name, b, text);
     }
     return {};

@@ -20,7 +20,7 @@ class GraphRun {
 
   // Outputs of the graph; what each nest gives stays for the next. Errors: those of KernelSet::run().
   Result<std::vector<HostTensor>> run(std::span<const HostTensor> inputs, const TensorMap& constants) const;
-  // The same, and each nest is compared with loop::evaluate of the same operands, within bound_of() of its
+  // The same, and each nest is compared with loop::evaluate of the same operands, within the bound of its
   // outputs. The last error says which nest differs.
   Result<std::vector<HostTensor>> run_compared(std::span<const HostTensor> inputs, const TensorMap& constants,
                                                double* error) const;

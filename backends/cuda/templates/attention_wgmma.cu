@@ -221,6 +221,7 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
             a[k][e] = queries[k][e];
         }
       barrier_wait(k_full + 8 * stage, phase);
+      __syncwarp();  // thread 0 has been elsewhere, and products want whole warps
       pin<KEYS / 2>(score);
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
       UNROLL for (int k = 0; k < DIM / 16; k++) {
@@ -280,6 +281,7 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
       }
+      __syncwarp();
       pin<DIM / 2>(result);
       // A registers must be written before the fence.
       UNROLL for (int e = 0; e < KEYS / 4; e++) asm volatile("" : "+r"(weights[e])::"memory");

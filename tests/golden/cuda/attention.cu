@@ -1,6 +1,5 @@
 // launch threads=128 shared=21536 per_sm=5 cluster=1 tile=1x1 waits=1 map=0:f16:1152:32x64:s64
-// Prelude of every generated kernel: header-free types; below them segments, of which a kernel gets those that
-// it names (`//@` lists what a segment defines). NVRTC compiles with -default-device.
+// Prelude of generated kernels: header-free types, and what the kernel below uses.
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;
@@ -231,6 +230,7 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
             a[k][e] = queries[k][e];
         }
       barrier_wait(k_full + 8 * stage, phase);
+      __syncwarp();  // thread 0 has been elsewhere, and products want whole warps
       pin<KEYS / 2>(score);
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
       UNROLL for (int k = 0; k < DIM / 16; k++) {
@@ -290,6 +290,7 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
       }
+      __syncwarp();
       pin<DIM / 2>(result);
       // A registers must be written before the fence.
       UNROLL for (int e = 0; e < KEYS / 4; e++) asm volatile("" : "+r"(weights[e])::"memory");

@@ -269,7 +269,7 @@ class Scheduler {
       for (size_t i = 0; i < own.arguments.size(); ++i)
         if (own.nest.buffers[i].access == Access::kIn) readers[own.arguments[i]].push_back(g);
     }
-    constexpr int64_t kLeastBytes = 16;  // of a row (docs/adr/0004)
+    constexpr int64_t kLeastBytes = 64;  // of a row
     for (const auto& [v, ids] : readers)
       for (size_t i = 0; i < ids.size(); ++i)
         for (size_t j = i + 1; j < ids.size(); ++j) {

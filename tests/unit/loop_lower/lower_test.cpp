@@ -181,7 +181,7 @@ graph @g(%x: f32[T, 6], %y: f32[T, 2]) symbols(T in 1..64 hint 8) {
   %h = aten.linear(%d, %d, none) : f64[3, 3]
   return %a, %b, %c, %e, %f, %g, %h
 })",
-     5},
+     7},
     {"a product of what is computed, read again",
      R"(graph @g(%x: f32[T, 8], %y: f32[8, 8]) symbols(T in 1..64 hint 8) {
   %a = aten.gelu(%x) : f32[T, 8]

@@ -59,7 +59,8 @@ TEST(LowerRandomGraphs, programs_equal_evaluate_and_fuse) {
                            counted, mean, prebuilt, steps);
   for (const auto& [reason, count] : reasons) std::cout << fmt::format("{:6} {}\n", count, reason);
   std::cout << copies << " copies\n";
-  EXPECT_LE(mean, 0.5);
+  // Without the passes, and copies of inputs to outputs counted: above what tests/unit/compiled counts.
+  EXPECT_LE(mean, 0.55);
   // A back end without prebuilt kernels needs nests of all; one scan has longer rows than a Local may have.
   EXPECT_LE(prebuilt, 1u);
 }

@@ -26,6 +26,9 @@ class AnyCode final : public Device {
   Result<std::vector<LoadedKernel>> load_code(std::span<const NamedBlob> blobs) const override {
     return std::vector<LoadedKernel>(blobs.size());
   }
+  Result<std::unique_ptr<Executable>> bind(Program, ConstantSource&) const override {
+    return fail(ErrorCode::kUnsupported, "nothing runs here");
+  }
   Result<size_t> packed_bytes(std::string_view, int64_t, int64_t) const override { return 0; }
   Status pack(std::string_view, std::span<const Rows>, int64_t, std::span<std::byte>) const override {
     return {};

@@ -55,9 +55,11 @@ std::string combined(ReduceOp op, Lane lane, const std::string& a, const std::st
     case ReduceOp::kProd:
       return fmt::format("{} * {}", a, b);
     case ReduceOp::kMax:
-      return lane == Lane::kBool ? fmt::format("{} || {}", a, b) : fmt::format("max_of({}, {})", a, b);
+      return lane == Lane::kBool ? fmt::format("{} || {}", a, b)
+                                 : fmt::format("max_of<{}>({}, {})", scalar_type(lane), a, b);
     case ReduceOp::kMin:
-      return lane == Lane::kBool ? fmt::format("{} && {}", a, b) : fmt::format("min_of({}, {})", a, b);
+      return lane == Lane::kBool ? fmt::format("{} && {}", a, b)
+                                 : fmt::format("min_of<{}>({}, {})", scalar_type(lane), a, b);
     case ReduceOp::kAny:
       return fmt::format("{} || {}", a, b);
     case ReduceOp::kAll:

@@ -4,13 +4,16 @@
 //   throughput  64 texts of 512 tokens, with the rate of the model's linears and attention (2 a
 //               multiply-add)
 //   mixed       2,048 texts of 16 to 512 tokens, real tokens a second
+//   packs       the same in calls of so many tokens, from one thread and from two
 //   text        the same from text, tokenizer included
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <random>
+#include <thread>
 
 #include "models/cost.h"
 #include "models/model_embedder.h"
@@ -78,6 +81,51 @@ class Bench {
     return {};
   }
 
+  // The texts in calls of at most `pack` tokens, from `threads` threads at once.
+  Status packs(const std::vector<int64_t>& lengths, int64_t pack, int threads) {
+    const std::vector<Ids> texts = texts_of(lengths, vocabulary());
+    const std::vector<std::span<const int32_t>> views(texts.begin(), texts.end());
+    const auto width = static_cast<size_t>(embedder_.dimensions());
+    std::vector<std::pair<size_t, size_t>> calls;
+    int64_t tokens = 0, held = pack;
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (held + lengths[i] > pack) {
+        calls.push_back({i, 0});
+        held = 0;
+      }
+      ++calls.back().second;
+      held += lengths[i];
+      tokens += lengths[i];
+    }
+    std::vector<float> out(views.size() * width);
+    std::vector<double> times;
+    for (int round = 0; round < 6; ++round) {
+      std::atomic<size_t> next{0};
+      std::atomic<bool> failed{false};
+      const auto work = [&] {
+        for (size_t c = next++; c < calls.size(); c = next++) {
+          const auto& [first, count] = calls[c];
+          if (!embedder_.embed_tokens(std::span(views).subspan(first, count),
+                                      std::span(out).subspan(first * width, count * width)))
+            failed = true;
+        }
+      };
+      const auto start = Clock::now();
+      {
+        std::vector<std::jthread> helpers;
+        for (int t = 1; t < threads; ++t) helpers.emplace_back(work);
+        work();
+      }
+      if (round > 0) times.push_back(us_since(start));
+      if (failed) return fail(ErrorCode::kInternal, "a call failed");
+    }
+    std::ranges::sort(times);
+    fmt::print("packs      of {:>5} tokens, {} threads: {:.2f} million tokens/s (best {:.2f})\n", pack,
+               threads, static_cast<double>(tokens) / times[times.size() / 2],
+               static_cast<double>(tokens) / times.front());
+    return {};
+  }
+
   Status from_text(int64_t words, int rounds) {
     constexpr const char* kWords[] = {"the",    "river",  "quickly", "system", "under",
                                       "market", "engine", "paper",   "seven",  "light"};
@@ -122,7 +170,10 @@ Status run(const std::string& model, const std::string& precision) {
   fmt::print("{} on {}: open {:.0f} ms, ready {:.0f} ms\n", model, embedder->device().target().name,
              opened / 1e3, us_since(start) / 1e3);
   Bench bench(*embedder);
+  fmt::print("warming up: ");  // until the clocks are those of a busy GPU
   EDGE_INFER_ASSIGN(const Graph graph, embedder->graph());
+  const std::vector<int64_t> warm(256, 512);
+  EDGE_INFER_RETURN_IF_ERROR(bench.throughput("uniform", warm, 20, 0));
   for (const int64_t length : {16, 128, 512}) EDGE_INFER_RETURN_IF_ERROR(bench.latency(length));
   const std::vector<int64_t> uniform(64, 512);
   EDGE_INFER_RETURN_IF_ERROR(bench.throughput("uniform", uniform, 20, graph_flops(graph, uniform)));
@@ -130,6 +181,8 @@ Status run(const std::string& model, const std::string& precision) {
   std::mt19937 random(1);
   for (int i = 0; i < 2048; ++i) mixed.push_back(16 + static_cast<int64_t>(random() % 497));
   EDGE_INFER_RETURN_IF_ERROR(bench.throughput("mixed", mixed, 5, graph_flops(graph, mixed)));
+  for (const int64_t pack : {1024, 2048, 4096, 8192, 16384})
+    for (const int threads : {1, 2}) EDGE_INFER_RETURN_IF_ERROR(bench.packs(mixed, pack, threads));
   return bench.from_text(480, 3);
 }
 

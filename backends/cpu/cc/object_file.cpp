@@ -27,7 +27,9 @@ class Linker {
 
   Result<KernelBlob> link(std::string_view entry) {
     EDGE_INFER_RETURN_IF_ERROR(find_globals());
-    for (const ElfObject& object : objects_) EDGE_INFER_RETURN_IF_ERROR(refuse_what_a_blob_cannot_hold(object));
+    for (const ElfObject& object : objects_)
+      EDGE_INFER_RETURN_IF_ERROR(refuse_what_a_blob_cannot_hold(object));
+    EDGE_INFER_RETURN_IF_ERROR(refuse_undefined());
     for (const bool code : {true, false})
       for (ElfObject& object : objects_) EDGE_INFER_RETURN_IF_ERROR(place(object, code));
     for (const ElfObject& object : objects_)
@@ -45,12 +47,16 @@ class Linker {
   };
 
   Status find_globals() {
-    std::string undefined;
     for (const ElfObject& object : objects_)
       for (const Symbol& symbol : object.symbols() | std::views::drop(1))
         if (symbol.is_global() && !symbol.is_undefined() &&
             !globals_.emplace(symbol.name, Definition{&object, &symbol}).second)
           return fail(ErrorCode::kCorruption, "kernel code that defines \"{}\" twice", symbol.name);
+    return {};
+  }
+
+  Status refuse_undefined() const {
+    std::string undefined;
     for (const ElfObject& object : objects_)
       for (const Symbol& symbol : object.symbols() | std::views::drop(1))
         if (symbol.is_undefined() && !globals_.contains(symbol.name))

@@ -106,9 +106,8 @@ class Batch {
   // Whether another process has a shared unit of the source that this one has not.
   bool is_cheaper_elsewhere(const Worker& worker, const KernelSource& source) const {
     return std::ranges::any_of(shared_units(source), [&](std::string_view unit) {
-      return !worker.units.contains(unit) && std::ranges::any_of(workers_, [&](const Worker& other) {
-               return other.units.contains(unit);
-             });
+      return !worker.units.contains(unit) &&
+             std::ranges::any_of(workers_, [&](const Worker& other) { return other.units.contains(unit); });
     });
   }
 

@@ -1,7 +1,8 @@
 // D[m, n] = sum over k of a(m, k) * w[n, k], w packed as panels [N / GEMM_PANEL][K][GEMM_PANEL], columns
 // beyond N zero. The sums are gemm_sweep.c's, a unit of its own; this is the part that knows the slots.
 //
-// Contract of the slots: SLOTS.md. Behind gemm_sweep.h this file compiles alone, with slots that store the sums.
+// Contract of the slots: SLOTS.md. Behind gemm_sweep.h this file compiles alone, with slots that store the
+// sums.
 #ifndef EDGE_PRELUDE
 typedef float f32x16 __attribute__((ext_vector_type(16)));
 #define INLINE static inline __attribute__((always_inline))
@@ -54,7 +55,8 @@ struct gemm_block {
 GEMM_SHARED void gemm_finish(const void* context, const float* sums, int64_t pitch, int64_t row, int64_t rows,
                              int64_t n, int64_t columns) {
   const struct gemm_block* block = (const struct gemm_block*)context;
-  const struct Ctx* c = block->c;
+  // A copy, so that its members stay in registers: stores of vectors may lie anywhere for all clang knows.
+  const struct Ctx copy = *block->c, *c = &copy;
   const int64_t whole = columns / 16 * 16, m = block->m + row;
   for (int64_t i = 0; i < rows; i++) {
     const int64_t place = GEMM_WHOLE_ROWS ? row + i : 0;
@@ -73,17 +75,18 @@ static void gemm(const struct Ctx* c, int64_t m0, int64_t m1, int64_t n0, int64_
   const int64_t height = tiles * GEMM_TILE_M < GEMM_ROW_BLOCK ? tiles * GEMM_TILE_M : GEMM_ROW_BLOCK;
   const int64_t last = GEMM_WHOLE_ROWS || n1 > GEMM_N ? GEMM_N : n1;
   struct gemm_block block = {c, m0};
+  const struct Ctx copy = *c;
   struct gemm_operands operands = {&block, gemm_a(c, m0, 0), 0, gemm_weight(c), GEMM_K, 0, (float*)scratch};
   operands.a_stride = gemm_a(c, 1, 1) - gemm_a(c, 0, 0);
   operands.part = GEMM_K_BLOCK == 0 ? GEMM_K : GEMM_K_BLOCK;
   for (; block.m < m1; block.m += height) {
     const int64_t rows = m1 - block.m < height ? m1 - block.m : height;
     if (GEMM_HAS_BEFORE)
-      for (int64_t r = 0; r < rows; r++) gemm_before(c, block.m + r, r);
+      for (int64_t r = 0; r < rows; r++) gemm_before(&copy, block.m + r, r);
     operands.a = gemm_a(c, block.m, 0);
     gemm_sweep(&operands, rows, GEMM_WHOLE_ROWS ? 0 : n0, last);
     if (GEMM_HAS_ROW)
-      for (int64_t r = 0; r < rows; r++) gemm_row(c, block.m + r, r);
+      for (int64_t r = 0; r < rows; r++) gemm_row(&copy, block.m + r, r);
   }
 }
 

@@ -38,29 +38,29 @@ typedef float gemm_vec __attribute__((ext_vector_type(GEMM_PANEL)));
 #if defined(__FMA__) || defined(__AVX512F__)
 #define GEMM_FMA(a, b, c) __builtin_elementwise_fma((gemm_vec)a, b, c)
 #else
-#define GEMM_FMA(a, b, c) (gemm_vec) a * b + c
+#define GEMM_FMA(a, b, c) (gemm_vec) a* b + c
 #endif
 
 struct gemm_step {
-  const float* a;  // first row at its first k
-  int64_t a_stride;
-  const float* w;        // first panel at the same k
-  int64_t panel_stride;  // floats between panels; 0: there is one panel only, and the others of the tile
-                         // repeat it
-  int64_t depth;         // of k
-  int64_t first;         // whether the chains begin here; else they go on from what the sums hold
-  const float* ahead;    // what is fetched into L2 meanwhile: a line or two each k, `advance` floats further
+  const float* a[GEMM_TALL];  // rows at their first k
+  const float* w;             // first panel at the same k
+  int64_t panel_stride;       // floats between panels; 0: there is one panel only, and the others of the
+                              // tile repeat it
+  int64_t depth;              // of k
+  int64_t first;              // whether the chains begin here; else they go on from what the sums hold
+  const float* ahead;         // what is fetched into L2 meanwhile: a line or two each k, `advance` floats
+                              // further
   int64_t advance;
 };
 
-// Written out, as loops to unroll cost several times the compile time. Row i is o rows behind base b.
-#define GEMM_ROWS_1(x) x(0, 0, 0)
-#define GEMM_ROWS_2(x) GEMM_ROWS_1(x) x(1, 0, 1)
-#define GEMM_ROWS_3(x) GEMM_ROWS_2(x) x(2, 0, 2)
-#define GEMM_ROWS_4(x) GEMM_ROWS_3(x) x(3, 1, 0)
-#define GEMM_ROWS_6(x) GEMM_ROWS_4(x) x(4, 1, 1) x(5, 1, 2)
-#define GEMM_ROWS_8(x) GEMM_ROWS_6(x) x(6, 2, 0) x(7, 2, 1)
-#define GEMM_ROWS_12(x) GEMM_ROWS_8(x) x(8, 2, 2) x(9, 3, 0) x(10, 3, 1) x(11, 3, 2)
+// Written out, as loops to unroll cost several times the compile time.
+#define GEMM_ROWS_1(x) x(0)
+#define GEMM_ROWS_2(x) GEMM_ROWS_1(x) x(1)
+#define GEMM_ROWS_3(x) GEMM_ROWS_2(x) x(2)
+#define GEMM_ROWS_4(x) GEMM_ROWS_3(x) x(3)
+#define GEMM_ROWS_6(x) GEMM_ROWS_4(x) x(4) x(5)
+#define GEMM_ROWS_8(x) GEMM_ROWS_6(x) x(6) x(7)
+#define GEMM_ROWS_12(x) GEMM_ROWS_8(x) x(8) x(9) x(10) x(11)
 
 #define GEMM_FETCH(p) __builtin_prefetch(ahead + (p) * panel_stride, 0, 2);
 #define GEMM_LINE(p) const gemm_vec line##p = *(const gemm_vec*)(w + (p) * panel_stride);
@@ -70,47 +70,47 @@ struct gemm_step {
 #define GEMM_FETCH_LINE(p) GEMM_FETCH(p)
 #endif
 
-#define GEMM_SUMS_1(i, b, o) gemm_vec s##i##_0 = 0.0f;
-#define GEMM_SUMS_2(i, b, o) gemm_vec s##i##_0 = 0.0f, s##i##_1 = 0.0f;
-#define GEMM_SUMS_4(i, b, o) gemm_vec s##i##_0 = 0.0f, s##i##_1 = 0.0f, s##i##_2 = 0.0f, s##i##_3 = 0.0f;
-#define GEMM_BEGIN_1(i, b, o) s##i##_0 = at[i];
-#define GEMM_BEGIN_2(i, b, o) s##i##_0 = at[2 * i], s##i##_1 = at[2 * i + 1];
-#define GEMM_BEGIN_4(i, b, o) \
+#define GEMM_SUMS_1(i) gemm_vec s##i##_0 = 0.0f;
+#define GEMM_SUMS_2(i) gemm_vec s##i##_0 = 0.0f, s##i##_1 = 0.0f;
+#define GEMM_SUMS_4(i) gemm_vec s##i##_0 = 0.0f, s##i##_1 = 0.0f, s##i##_2 = 0.0f, s##i##_3 = 0.0f;
+#define GEMM_BEGIN_1(i) s##i##_0 = at[i];
+#define GEMM_BEGIN_2(i) s##i##_0 = at[2 * i], s##i##_1 = at[2 * i + 1];
+#define GEMM_BEGIN_4(i) \
   s##i##_0 = at[4 * i], s##i##_1 = at[4 * i + 1], s##i##_2 = at[4 * i + 2], s##i##_3 = at[4 * i + 3];
 #define GEMM_LINES_1 GEMM_LINE(0) GEMM_FETCH_LINE(0)
 #define GEMM_LINES_2 GEMM_LINES_1 GEMM_LINE(1) GEMM_FETCH_LINE(1)
 #define GEMM_LINES_4 GEMM_LINES_2 GEMM_LINE(2) GEMM_FETCH_LINE(2) GEMM_LINE(3) GEMM_FETCH_LINE(3)
 #define GEMM_ADD(i, p) s##i##_##p = GEMM_FMA(x##i, line##p, s##i##_##p);
-#define GEMM_ADD_1(i, b, o)             \
-  const float x##i = a##b[o * a_stride]; \
+#define GEMM_ROW(i) const float* a##i = s->a[i];
+#define GEMM_ADD_1(i)         \
+  const float x##i = a##i[k]; \
   GEMM_ADD(i, 0)
-#define GEMM_ADD_2(i, b, o) GEMM_ADD_1(i, b, o) GEMM_ADD(i, 1)
-#define GEMM_ADD_4(i, b, o) GEMM_ADD_2(i, b, o) GEMM_ADD(i, 2) GEMM_ADD(i, 3)
-#define GEMM_END_1(i, b, o) at[i] = s##i##_0;
-#define GEMM_END_2(i, b, o) at[2 * i] = s##i##_0, at[2 * i + 1] = s##i##_1;
-#define GEMM_END_4(i, b, o) \
+#define GEMM_ADD_2(i) GEMM_ADD_1(i) GEMM_ADD(i, 1)
+#define GEMM_ADD_4(i) GEMM_ADD_2(i) GEMM_ADD(i, 2) GEMM_ADD(i, 3)
+#define GEMM_END_1(i) at[i] = s##i##_0;
+#define GEMM_END_2(i) at[2 * i] = s##i##_0, at[2 * i + 1] = s##i##_1;
+#define GEMM_END_4(i) \
   at[4 * i] = s##i##_0, at[4 * i + 1] = s##i##_1, at[4 * i + 2] = s##i##_2, at[4 * i + 3] = s##i##_3;
 
 // The sums of `rows` rows and `panels` panels into sums[rows][panels * GEMM_PANEL].
-#define GEMM_TILE(rows, panels)                                                                       \
-  static __attribute__((noinline)) void gemm_tile_##rows(const struct gemm_step* s, float* sums) {    \
-    const int64_t a_stride = s->a_stride, panel_stride = s->panel_stride, advance = s->advance;       \
-    const float *a0 = s->a, *a1 = a0 + 3 * a_stride, *a2 = a1 + 3 * a_stride, *a3 = a2 + 3 * a_stride; \
-    const float *w = s->w, *ahead = s->ahead;                                                         \
-    gemm_vec* at = (gemm_vec*)sums;                                                                   \
-    (void)panel_stride, (void)a_stride;                                                               \
-    GEMM_ROWS_##rows(GEMM_SUMS_##panels);                                                             \
-    if (!s->first) {                                                                                  \
-      GEMM_ROWS_##rows(GEMM_BEGIN_##panels);                                                          \
-    }                                                                                                 \
-    _Pragma("clang loop unroll(disable)") for (int64_t k = s->depth; k > 0; k--) {                    \
-      GEMM_LINES_##panels;                                                                            \
-      GEMM_ROWS_##rows(GEMM_ADD_##panels);                                                            \
-      a0++, a1++, a2++, a3++;                                                                         \
-      w += GEMM_PANEL;                                                                                \
-      ahead += advance;                                                                               \
-    }                                                                                                 \
-    GEMM_ROWS_##rows(GEMM_END_##panels);                                                              \
+#define GEMM_TILE(rows, panels)                                                                    \
+  static __attribute__((noinline)) void gemm_tile_##rows(const struct gemm_step* s, float* sums) { \
+    const int64_t panel_stride = s->panel_stride, advance = s->advance, depth = s->depth;          \
+    const float *w = s->w, *ahead = s->ahead;                                                      \
+    gemm_vec* at = (gemm_vec*)sums;                                                                \
+    (void)panel_stride;                                                                            \
+    GEMM_ROWS_##rows(GEMM_ROW);                                                                    \
+    GEMM_ROWS_##rows(GEMM_SUMS_##panels);                                                          \
+    if (!s->first) {                                                                               \
+      GEMM_ROWS_##rows(GEMM_BEGIN_##panels);                                                       \
+    }                                                                                              \
+    _Pragma("clang loop unroll(disable)") for (int64_t k = 0; k < depth; k++) {                    \
+      GEMM_LINES_##panels;                                                                         \
+      GEMM_ROWS_##rows(GEMM_ADD_##panels);                                                         \
+      w += GEMM_PANEL;                                                                             \
+      ahead += advance;                                                                            \
+    }                                                                                              \
+    GEMM_ROWS_##rows(GEMM_END_##panels);                                                           \
   }
 
 #if defined(__AVX512F__)
@@ -180,7 +180,6 @@ GEMM_SHARED void gemm_sweep(const struct gemm_operands* o, int64_t rows, int64_t
   const int64_t part = small ? o->depth : o->part, panel_floats = o->depth * GEMM_PANEL;
   const int64_t abreast = gemm_panels(plan.second > 0 ? plan.second_height : plan.first_height);
   struct gemm_step step;
-  step.a_stride = o->a_stride;
   for (; n < n1; n += abreast * GEMM_PANEL) {
     const int64_t panels = gemm_least(abreast, (n1 - n + GEMM_PANEL - 1) / GEMM_PANEL);
     for (int64_t k = 0; k < o->depth; k += part) {
@@ -191,7 +190,8 @@ GEMM_SHARED void gemm_sweep(const struct gemm_operands* o, int64_t rows, int64_t
         const int64_t height = tile < plan.first ? plan.first_height : plan.second_height;
         const int64_t begin = gemm_least(done, rows - height);
         const int64_t wide = gemm_panels(height);
-        step.a = o->a + begin * o->a_stride + k;
+        const float* a = o->a + begin * o->a_stride + k;
+        for (int64_t i = 0; i < height; i++) step.a[i] = a + i * o->a_stride;
         for (int64_t p = 0, together; p < panels; p += together) {
           together = panels - p < wide ? 1 : wide;
           const int64_t column = n + p * GEMM_PANEL;
@@ -200,10 +200,9 @@ GEMM_SHARED void gemm_sweep(const struct gemm_operands* o, int64_t rows, int64_t
           step.ahead = step.w + GEMM_AHEAD * GEMM_PANEL;
           step.advance = GEMM_PANEL;
           if (!small && tiles > 1) {
-            // The first tiles share the next panel.
-            const int64_t share = tile < GEMM_PANEL / 16;
-            step.ahead = share ? step.w + panel_floats + tile * step.depth * 16 : step.w;
-            step.advance = share ? 16 : 0;
+            // Each tile its share of the next panel.
+            step.advance = (GEMM_PANEL + tiles - 1) / tiles;
+            step.ahead = step.w + panel_floats + tile * step.depth * step.advance;
           }
           float* at = o->sums + (part < o->depth ? tile : 0) * GEMM_SUMS;
           gemm_run_tile(&step, at, height);

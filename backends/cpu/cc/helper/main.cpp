@@ -48,7 +48,8 @@ void write_all(std::string_view bytes) {
 // Shared units that this process has compiled: most kernels of a batch hold the same.
 class SharedUnits {
  public:
-  Result<ObjectCode> compile(std::string_view text, const std::vector<std::string>& arguments, bool assembly) {
+  Result<ObjectCode> compile(std::string_view text, const std::vector<std::string>& arguments,
+                             bool assembly) {
     std::string key = fmt::format("{} {}\n{}", assembly, fmt::join(arguments, " "), text);
     if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
     EDGE_INFER_ASSIGN(ObjectCode code, compile_source(text, arguments, assembly));
@@ -71,9 +72,8 @@ Result<Compiled> compile(const CcRequest& request, SharedUnits& shared) {
   const std::vector<std::string_view> units = split_units(request.source);
   std::vector<ObjectCode> codes;
   for (const std::string_view unit : units) {
-    EDGE_INFER_ASSIGN(ObjectCode code, codes.empty()
-                                           ? compile_source(unit, arguments, request.assembly)
-                                           : shared.compile(unit, arguments, request.assembly));
+    EDGE_INFER_ASSIGN(ObjectCode code, codes.empty() ? compile_source(unit, arguments, request.assembly)
+                                                     : shared.compile(unit, arguments, request.assembly));
     codes.push_back(std::move(code));
   }
   Compiled result;

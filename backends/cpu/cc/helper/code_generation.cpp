@@ -22,7 +22,7 @@ constexpr const char* kPasses =
     "always-inline,globaldce,"
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
     "loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion,loop-unroll-full),"
-    "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),dse),"
+    "sroa,early-cse<memssa>,bdce,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),dse),"
     "globaldce";
 
 // What LLVM finds wrong behind clang's back.

@@ -16,13 +16,14 @@ namespace edge_infer {
 namespace {
 
 // Kernels are written in vectors and tiles already. What is left to do: bring slots and variables into
-// registers, move invariant loads out of loops, unroll the loops that ask for it. LLVM's -O2 runs several
-// times as many passes, most of which find nothing here.
+// registers, move invariant loads out of loops, unroll the loops that ask for it, join the single stores of a
+// row's last columns. LLVM's -O2 runs several times as many passes, most of which find nothing here.
 constexpr const char* kPasses =
     "always-inline,globaldce,"
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
     "loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion,loop-unroll-full),"
-    "sroa,early-cse<memssa>,bdce,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),dse),"
+    "sroa,early-cse<memssa>,bdce,slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(licm),dse),"
     "globaldce";
 
 // What LLVM finds wrong behind clang's back.

@@ -76,7 +76,7 @@ TEST_F(Units, give_the_same_code_alone_and_in_any_company) {
     sources.push_back(source_for("avx2", i % 3 == 0 ? scale_source(8) : sum_source(i, kScaled)));
   const auto together = CcCompiler().compile(sources);
   ASSERT_EQ(together.size(), sources.size());
-  for (const size_t i : {0, 1, 2, 28, 29}) {
+  for (const size_t i : {0uz, 1uz, 2uz, 28uz, 29uz}) {
     const auto alone = CcCompiler().compile({&sources[i], 1});
     ASSERT_TRUE(together[i]) << together[i].error().message;
     ASSERT_TRUE(alone[0]) << alone[0].error().message;

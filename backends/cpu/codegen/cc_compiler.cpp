@@ -8,9 +8,11 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "backends/cpu/cc/cc_arguments.h"
 #include "backends/cpu/cc/cc_identity.h"
+#include "backends/cpu/cc/units.h"
 #include "backends/cpu/codegen/cc_session.h"
 #include "runtime/base/cpu.h"
 #include "runtime/base/paths.h"
@@ -24,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 // for the client and the sessions end at about the same time.
 constexpr size_t kAhead = 2;
 constexpr size_t kKernelsForTwoProcesses = 4;
+// So many kernels of one shared unit are worth compiling it in a second process.
+constexpr size_t kKernelsForUnitTwice = 12;
 constexpr int kGraceMs = 2000;
 constexpr int kCancelPollMs = 20;
 
@@ -36,16 +40,18 @@ class Batch {
         sources_(sources),
         is_cancelled_(is_cancelled),
         results_(sources.size()),
+        sent_(sources.size()),
+        left_(sources.size()),
         deadline_(Clock::now() + std::chrono::milliseconds(limits.batch_ms)) {}
 
   std::vector<Result<CompiledKernel>> run(CcUsage& usage) {
     refuse_large_sources();
     start_sessions();
-    while (!sessions_.empty()) {
-      for (CcSession& session : sessions_) feed(session);
+    while (!workers_.empty()) {
+      for (Worker& worker : workers_) feed(worker);
       if (const Status status = wait(); !status) {
-        for (CcSession& session : sessions_) retire(session, 0, status.error());
-        sessions_.clear();
+        for (Worker& worker : workers_) retire(worker.session, 0, status.error());
+        workers_.clear();
         break;
       }
       advance();
@@ -58,11 +64,23 @@ class Batch {
   }
 
  private:
+  struct Worker {
+    CcSession session;
+    std::set<std::string_view> units;  // shared ones that it has compiled
+  };
+
   void refuse_large_sources() {
     for (size_t i = 0; i < sources_.size(); ++i)
-      if (sources_[i].source.size() > kCcMaxSourceBytes)
+      if (sources_[i].source.size() > kCcMaxSourceBytes) {
         results_[i] = fail(ErrorCode::kInvalidArgument, "a kernel source of {} bytes, expected at most {}",
                            sources_[i].source.size(), kCcMaxSourceBytes);
+        mark_sent(i);
+      }
+  }
+
+  void mark_sent(size_t i) {
+    sent_[i] = true;
+    --left_;
   }
 
   void start_sessions() {
@@ -74,32 +92,59 @@ class Batch {
         reason_ = std::move(session).error();
         break;
       }
-      sessions_.push_back(*std::move(session));
+      workers_.push_back({.session = *std::move(session), .units = {}});
       ++usage_.processes;
     }
   }
 
-  void feed(CcSession& session) {
-    while (session.outstanding().size() < kAhead) {
-      while (next_ < sources_.size() && results_[next_]) ++next_;
-      if (next_ == sources_.size()) {
-        session.finish();
+  static std::vector<std::string_view> shared_units(const KernelSource& source) {
+    std::vector<std::string_view> units = split_units(source.source);
+    units.erase(units.begin());
+    return units;
+  }
+
+  // Whether another process has a shared unit of the source that this one has not.
+  bool is_cheaper_elsewhere(const Worker& worker, const KernelSource& source) const {
+    return std::ranges::any_of(shared_units(source), [&](std::string_view unit) {
+      return !worker.units.contains(unit) &&
+             std::ranges::any_of(workers_, [&](const Worker& other) { return other.units.contains(unit); });
+    });
+  }
+
+  std::optional<size_t> next_source(const Worker& worker) const {
+    std::optional<size_t> other;
+    size_t others = 0;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (sent_[i]) continue;
+      if (!is_cheaper_elsewhere(worker, sources_[i])) return i;
+      if (others++ == 0) other = i;
+    }
+    return others >= kKernelsForUnitTwice ? other : std::nullopt;
+  }
+
+  void feed(Worker& worker) {
+    while (worker.session.outstanding().size() < kAhead) {
+      const std::optional<size_t> next = next_source(worker);
+      if (!next) {
+        // One whose kernels are cheaper elsewhere waits, in case that process dies.
+        if (left_ == 0) worker.session.finish();
         return;
       }
-      const KernelSource& source = sources_[next_];
-      session.send({.id = static_cast<uint32_t>(next_),
-                    .target = source.target,
-                    .features = source.features,
-                    .source = source.source,
-                    .assembly = source.keep_assembly});
-      ++next_;
+      const KernelSource& source = sources_[*next];
+      worker.session.send({.id = static_cast<uint32_t>(*next),
+                           .target = source.target,
+                           .features = source.features,
+                           .source = source.source,
+                           .assembly = source.keep_assembly});
+      mark_sent(*next);
+      for (const std::string_view unit : shared_units(source)) worker.units.insert(unit);
     }
   }
 
   // Until a session has something to say. Errors: the deadline, kCancelled.
   Status wait() const {
     std::vector<pollfd> events;
-    for (const CcSession& session : sessions_) {
+    for (const auto& [session, units] : workers_) {
       events.push_back(
           {session.socket(), static_cast<short>(POLLIN | (session.wants_to_write() ? POLLOUT : 0)), 0});
       events.push_back({session.error_pipe(), POLLIN, 0});
@@ -119,18 +164,18 @@ class Batch {
   }
 
   void advance() {
-    std::vector<CcSession> alive;
-    for (CcSession& session : sessions_) {
-      const Status status = session.advance([this](CcReply reply) { take(std::move(reply)); });
-      if (status && !session.ended()) {
-        alive.push_back(std::move(session));
+    std::vector<Worker> alive;
+    for (Worker& worker : workers_) {
+      const Status status = worker.session.advance([this](CcReply reply) { take(std::move(reply)); });
+      if (status && !worker.session.ended()) {
+        alive.push_back(std::move(worker));
       } else if (status) {
-        retire(session, kGraceMs, std::nullopt);
+        retire(worker.session, kGraceMs, std::nullopt);
       } else {
-        retire(session, 0, status.error());
+        retire(worker.session, 0, status.error());
       }
     }
-    sessions_ = std::move(alive);
+    workers_ = std::move(alive);
   }
 
   void take(CcReply reply) {
@@ -149,7 +194,7 @@ class Batch {
     CcSession::End end = session.end(grace_ms);
     usage_.cpu_seconds += end.cpu_seconds;
     usage_.peak_bytes = std::max(usage_.peak_bytes, end.peak_bytes);
-    if (session.outstanding().empty() && !why && next_ == sources_.size()) return;
+    if (session.outstanding().empty() && !why && left_ == 0) return;
     reason_ = why ? *why : std::move(end.reason);
     for (const uint32_t id : session.outstanding()) results_[id] = std::unexpected(reason_);
   }
@@ -159,9 +204,10 @@ class Batch {
   std::span<const KernelSource> sources_;
   const std::function<bool()>& is_cancelled_;
   std::vector<std::optional<Result<CompiledKernel>>> results_;
+  std::vector<bool> sent_;
+  size_t left_;  // not sent
   Clock::time_point deadline_;
-  std::vector<CcSession> sessions_;
-  size_t next_ = 0;
+  std::vector<Worker> workers_;
   Error reason_;  // of sources that no session was left for
   CcUsage usage_;
 };

@@ -7,6 +7,8 @@ namespace edge_infer::cpu_codegen::embedded {
 
 std::string_view prelude();
 std::string_view gemm_template();
+std::string_view gemm_sweep_header();
+std::string_view gemm_sweep();
 std::string_view gemm_bf16_template();
 std::string_view gemm_amx_template();
 std::string_view attention_template();

@@ -3,6 +3,7 @@
 // in scratch.
 #include <algorithm>
 
+#include "backends/cpu/cc/units.h"
 #include "backends/cpu/codegen/declarations.h"
 #include "backends/cpu/codegen/embedded_sources.h"
 #include "backends/cpu/codegen/kernel_printer.h"
@@ -180,13 +181,20 @@ class GemmText {
     for (const Field& field : fields_) entry += fmt::format("  ctx.{} = {};\n", field.name, field.start);
     entry += "  gemm(&ctx, m0, m1, n0, n1, scratch);\n}\n";
     const std::string prelude = select_prelude(slots + entry);
-    return {.source = fmt::format("{}\n{}\n{}\n{}", prelude, slots, template_text(), entry),
+    return {.source = fmt::format("{}\n{}\n{}\n{}{}", prelude, slots, template_text(), entry, shared_unit()),
             .scratch_bytes = scratch_bytes_};
   }
 
-  std::string_view template_text() const {
-    if (problem_.accumulation == GemmClass::kBF16Amx) return embedded::gemm_amx_template();
-    return bf16_ ? embedded::gemm_bf16_template() : embedded::gemm_template();
+  std::string template_text() const {
+    if (problem_.accumulation == GemmClass::kBF16Amx) return std::string(embedded::gemm_amx_template());
+    if (bf16_) return std::string(embedded::gemm_bf16_template());
+    return fmt::format("{}\n{}", embedded::gemm_sweep_header(), embedded::gemm_template());
+  }
+
+  // What all f32 products of a target have in common.
+  std::string shared_unit() const {
+    if (bf16_) return "";
+    return fmt::format("{}{}\n{}", kUnitMark, embedded::gemm_sweep_header(), embedded::gemm_sweep());
   }
 
   const loop::LoopNest& nest_;

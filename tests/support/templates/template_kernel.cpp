@@ -201,6 +201,8 @@ INLINE void gemm_before(const struct Ctx* c, int64_t m, int64_t r) { (void)c, (v
   }
 )";
   s += fmt::format(R"(}}
+#include "backends/cpu/templates/gemm_sweep.h"
+#include "backends/cpu/templates/gemm_sweep.c"
 #include "backends/cpu/templates/gemm.c"
 void k(const struct KernelArgs* args, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {{
   void* const* b = args->buffers;

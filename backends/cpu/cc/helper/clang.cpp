@@ -6,6 +6,7 @@
 #include <clang/Frontend/CompilerInvocation.h>
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <llvm/ADT/SmallString.h>
+#include <llvm/IR/Module.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/VirtualFileSystem.h>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <memory>
 
+#include "backends/cpu/cc/helper/code_generation.h"
 #include "backends/cpu/cc/protocol.h"
 
 namespace edge_infer {
@@ -34,8 +36,10 @@ void on_bad_alloc(void*, const char*, bool) {
   end_process("out of memory", kCcExitOutOfMemory);
 }
 
-Result<std::string> run(std::string_view source, const std::vector<std::string>& arguments,
-                        clang::CodeGenAction& action) {
+// C to IR that nothing has optimized.
+Result<std::unique_ptr<llvm::Module>> parse(std::string_view source,
+                                            const std::vector<std::string>& arguments,
+                                            llvm::LLVMContext& context) {
   std::string diagnostics;
   llvm::raw_string_ostream diagnostic_stream(diagnostics);
   const llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options(new clang::DiagnosticOptions);
@@ -52,16 +56,15 @@ Result<std::string> run(std::string_view source, const std::vector<std::string>&
   invocation->getFrontendOpts().Inputs = {
       clang::FrontendInputFile(buffer->getMemBufferRef(), clang::InputKind(clang::Language::C))};
 
-  llvm::SmallString<0> output;
   clang::CompilerInstance compiler;
   compiler.setInvocation(std::move(invocation));
   compiler.createDiagnostics(printer(), true);
   compiler.setVerboseOutputStream(llvm::nulls());
   compiler.createFileManager(llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>());
-  compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(output));
+  clang::EmitLLVMOnlyAction action(&context);
   if (!compiler.ExecuteAction(action) || compiler.getDiagnostics().hasErrorOccurred())
     return fail(ErrorCode::kInvalidArgument, "{}", diagnostics.empty() ? "clang failed" : diagnostics);
-  return std::string(output.data(), output.size());
+  return action.takeModule();
 }
 
 }  // namespace
@@ -81,13 +84,11 @@ void start_clang() {
 Result<ObjectCode> compile_source(std::string_view source, const std::vector<std::string>& arguments,
                                   bool assembly) {
   ObjectCode code;
-  {
-    clang::EmitObjAction action;
-    EDGE_INFER_ASSIGN(code.object, run(source, arguments, action));
-  }
-  if (assembly) {
-    clang::EmitAssemblyAction action;
-    EDGE_INFER_ASSIGN(code.assembly, run(source, arguments, action));
+  for (const bool object : {true, false}) {
+    if (!object && !assembly) continue;
+    llvm::LLVMContext context;
+    EDGE_INFER_ASSIGN(const std::unique_ptr<llvm::Module> module, parse(source, arguments, context));
+    EDGE_INFER_ASSIGN((object ? code.object : code.assembly), generate_code(*module, object));
   }
   return code;
 }

@@ -1,6 +1,7 @@
 // edge-infer-cc: the process in which kernels are compiled. Descriptor 0 brings requests, 1 takes replies
 // (protocol.h), 2 a last word. Started by CcCompiler only:
 //   edge-infer-cc MEMORY_BYTES CPU_SECONDS
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <new>
 #include <string_view>
 
@@ -16,6 +18,7 @@
 #include "backends/cpu/cc/helper/clang.h"
 #include "backends/cpu/cc/object_file.h"
 #include "backends/cpu/cc/protocol.h"
+#include "backends/cpu/cc/units.h"
 #include "runtime/base/sandbox.h"
 
 namespace edge_infer {
@@ -42,26 +45,63 @@ void write_all(std::string_view bytes) {
   }
 }
 
-Result<ObjectCode> compile(const CcRequest& request) {
+// Shared units that this process has compiled: most kernels of a batch hold the same.
+class SharedUnits {
+ public:
+  Result<ObjectCode> compile(std::string_view text, const std::vector<std::string>& arguments,
+                             bool assembly) {
+    std::string key = fmt::format("{} {}\n{}", assembly, fmt::join(arguments, " "), text);
+    if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
+    EDGE_INFER_ASSIGN(ObjectCode code, compile_source(text, arguments, assembly));
+    if (compiled_.size() < kMost) compiled_.emplace(std::move(key), code);
+    return code;
+  }
+
+ private:
+  static constexpr size_t kMost = 16;
+  std::map<std::string, ObjectCode> compiled_;
+};
+
+struct Compiled {
+  KernelBlob blob;
+  std::string assembly;
+};
+
+Result<Compiled> compile(const CcRequest& request, SharedUnits& shared) {
   EDGE_INFER_ASSIGN(const auto arguments, cc_arguments(request.target, request.features));
-  return compile_source(request.source, arguments, request.assembly);
+  const std::vector<std::string_view> units = split_units(request.source);
+  std::vector<ObjectCode> codes;
+  for (const std::string_view unit : units) {
+    EDGE_INFER_ASSIGN(ObjectCode code, codes.empty() ? compile_source(unit, arguments, request.assembly)
+                                                     : shared.compile(unit, arguments, request.assembly));
+    codes.push_back(std::move(code));
+  }
+  Compiled result;
+  std::vector<std::span<const std::byte>> objects;
+  for (const ObjectCode& code : codes) {
+    objects.push_back(std::as_bytes(std::span(code.object)));
+    result.assembly += code.assembly;
+  }
+  EDGE_INFER_ASSIGN(result.blob, link_objects(objects, "k"));
+  return result;
 }
 
-CcReply answer(const CcRequest& request) {
+CcReply answer(const CcRequest& request, SharedUnits& shared) {
   CcReply reply;
   reply.id = request.id;
-  Result<ObjectCode> code = compile(request);
-  if (!code) {
-    reply.blob = std::unexpected(std::move(code).error());
+  Result<Compiled> result = compile(request, shared);
+  if (!result) {
+    reply.blob = std::unexpected(std::move(result).error());
     return reply;
   }
-  reply.assembly = std::move(code->assembly);
-  reply.blob = link_object(std::as_bytes(std::span(code->object)), "k");
+  reply.blob = std::move(result->blob);
+  reply.assembly = std::move(result->assembly);
   return reply;
 }
 
 void serve() {
   CcFrames frames;
+  SharedUnits shared;
   std::array<char, 65536> buffer;
   double answered = 0;
   while (true) {
@@ -70,7 +110,7 @@ void serve() {
     if (*payload) {
       const Result<CcRequest> request = decode_request(**payload);
       if (!request) leave(request.error().message, kCcExitProtocol);
-      CcReply reply = answer(*request);
+      CcReply reply = answer(*request, shared);
       const double now = cpu_seconds();
       reply.seconds = now - answered;
       answered = now;

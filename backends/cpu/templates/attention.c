@@ -174,11 +174,20 @@ INLINE int64_t attention_least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+// Tiles of `rows` rows.
+INLINE int64_t attention_tiles(int64_t rows) {
+  return (rows + ATTENTION_HEIGHT - 1) / ATTENTION_HEIGHT;
+}
+
 #define ATTENTION_STRIP (2 * ATTENTION_LANES)
 #define ATTENTION_PITCH ((ATTENTION_DIM + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES)
 // Values and results have whole tiles of dimensions; what lies beyond the last one is not used.
 #define ATTENTION_TILES ((ATTENTION_DIM + ATTENTION_HEIGHT - 1) / ATTENTION_HEIGHT)
 #define ATTENTION_VALUE (ATTENTION_TILES * ATTENTION_HEIGHT)
+
+// Keys of a block, transposed, in whole registers.
+#define ATTENTION_KEY_PITCH ((ATTENTION_KEYS + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES)
+#define ATTENTION_KEY_BLOCK (ATTENTION_KEY_PITCH * ATTENTION_DIM)
 
 // Rows of two tensors to bring into L2, one of each in a tile: no hardware prefetcher follows rows that lie
 // pages apart, and many at once would wait for each other.
@@ -208,99 +217,69 @@ struct attention_state {
   attention_vec query[ATTENTION_PITCH * 2];                        // [dimension][2], times scale * log2(e)
   attention_vec result[(ATTENTION_PITCH + ATTENTION_HEIGHT) * 2];  // [dimension][2]
   float rows[ATTENTION_STRIP * ATTENTION_PITCH];                   // [query][dimension], before and after
-  float keys[ATTENTION_RESIDENT * ATTENTION_DIM];
+  float keys[ATTENTION_RESIDENT / ATTENTION_KEYS * ATTENTION_KEY_BLOCK];  // [block][dimension][key]
   float values[ATTENTION_RESIDENT * ATTENTION_VALUE];
 };
 #ifdef ATTENTION_SCRATCH_BYTES
 _Static_assert(sizeof(struct attention_state) <= ATTENTION_SCRATCH_BYTES, "attention_scratch_bytes()");
 #endif
 
-// out[tiles * height][2] = init + the sum over n of x[tiles * height] * factor[n][2]. Elements of x are
-// `along` apart from one n to the next, `step` from one tile to the next.
+// out[tiles * height][2] = init + the sum over n of x[n][tiles * height] * factor[n][2], where rows of x are
+// `along` apart.
 struct attention_product {
-  const float* x[ATTENTION_HEIGHT];  // of the tile; addresses that clang does not know to be regular
-  int64_t step, along, end;
+  const float* x;
+  int64_t along, end;  // end = n * along
   const attention_vec *factor, *init;
   int64_t init_step;  // from one row to the next
   attention_vec* out;
   struct attention_fetch* fetch;
 };
-// Written out, as loops to be unrolled take clang twice as long.
-#define ATTENTION_BEGIN(i, vecs)       \
-  const float* x##i = p->x[i] + first; \
-  attention_vec a##i = init[0], b##i;  \
-  if ((vecs) == 2) b##i = init[1];     \
+// Written out: clang takes longer over loops that it has to unroll.
+#define ATTENTION_BEGIN(i, vecs)      \
+  attention_vec a##i = init[0], b##i; \
+  if ((vecs) == 2) b##i = init[1];    \
   init += step;
 #define ATTENTION_ADD(i, vecs)                               \
   {                                                          \
-    const attention_vec element = x##i[at];                  \
+    const attention_vec element = at[i];                     \
     a##i = ATTENTION_FMA(element, a, a##i);                  \
     if ((vecs) == 2) b##i = ATTENTION_FMA(element, b, b##i); \
   }
-#define ATTENTION_END(i, vecs)    \
-  out[0] = a##i;                  \
-  if ((vecs) == 2) out[1] = b##i; \
-  out += 2;
-#define ATTENTION_PRODUCT(name, each, vecs)                                                          \
-  ATTENTION_NOINLINE void name(const struct attention_product* p, int64_t tiles) {                   \
-    const attention_vec* init = p->init;                                                             \
-    attention_vec* out = p->out;                                                                     \
-    const int64_t along = p->along, step = p->init_step;                                             \
-    int64_t first = 0;                                                                               \
-    ATTENTION_ROLLED do {                                                                            \
-      attention_fetch_row(p->fetch);                                                                 \
-      const attention_vec* factor = p->factor;                                                       \
-      each(ATTENTION_BEGIN, vecs) ATTENTION_ROLLED for (int64_t at = 0; at != p->end; at += along) { \
-        const attention_vec a = factor[0], b = (vecs) == 2 ? factor[1] : a;                          \
-        factor += 2;                                                                                 \
-        each(ATTENTION_ADD, vecs)                                                                    \
-      }                                                                                              \
-      each(ATTENTION_END, vecs) first += p->step;                                                    \
-    }                                                                                                \
-    while (--tiles);                                                                                 \
+#define ATTENTION_END(i, vecs) \
+  out[i * 2] = a##i;           \
+  if ((vecs) == 2) out[i * 2 + 1] = b##i;
+#define ATTENTION_PRODUCT(name, vecs)                                              \
+  ATTENTION_NOINLINE void name(const struct attention_product* p, int64_t tiles) { \
+    const float* x = p->x;                                                         \
+    const attention_vec* init = p->init;                                           \
+    attention_vec* out = p->out;                                                   \
+    const int64_t along = p->along, step = p->init_step;                           \
+    ATTENTION_ROLLED do {                                                          \
+      attention_fetch_row(p->fetch);                                               \
+      const attention_vec* factor = p->factor;                                     \
+      const float *at = x, *end = x + p->end;                                      \
+      ATTENTION_EACH(ATTENTION_BEGIN, vecs)                                        \
+      ATTENTION_ROLLED do {                                                        \
+        const attention_vec a = factor[0], b = (vecs) == 2 ? factor[1] : a;        \
+        factor += 2;                                                               \
+        ATTENTION_EACH(ATTENTION_ADD, vecs)                                        \
+        at += along;                                                               \
+      }                                                                            \
+      while (at != end);                                                           \
+      ATTENTION_EACH(ATTENTION_END, vecs)                                          \
+      x += ATTENTION_HEIGHT;                                                       \
+      out += ATTENTION_HEIGHT * 2;                                                 \
+    }                                                                              \
+    while (--tiles);                                                               \
   }
-ATTENTION_PRODUCT(attention_product_1, ATTENTION_EACH, 1)
-ATTENTION_PRODUCT(attention_product_2, ATTENTION_EACH, 2)
+ATTENTION_PRODUCT(attention_product_1, 1)
+ATTENTION_PRODUCT(attention_product_2, 2)
 
 INLINE void attention_multiply(const struct attention_product* p, int64_t tiles, int64_t vecs) {
   if (vecs == 1)
     attention_product_1(p, tiles);
   else
     attention_product_2(p, tiles);
-}
-
-INLINE void attention_rows(struct attention_product* p, const float* x, int64_t across) {
-  ATTENTION_ROLLED for (int64_t i = 0; i < ATTENTION_HEIGHT; i++) p->x[i] = x + i * across;
-  p->step = ATTENTION_HEIGHT * across;
-}
-
-// Scores of tiles of keys.
-ATTENTION_NOINLINE void attention_scores(struct attention_state* s, const float* key, int64_t tiles,
-                                         int64_t vecs) {
-  struct attention_product p;
-  attention_rows(&p, key, ATTENTION_DIM);
-  p.along = 1;
-  p.factor = s->query;
-  p.end = ATTENTION_DIM;
-  p.init = s->zero;
-  p.init_step = 0;
-  p.out = s->scores;
-  p.fetch = &s->inputs;
-  attention_multiply(&p, tiles, vecs);
-}
-
-ATTENTION_NOINLINE void attention_add_values(struct attention_state* s, const float* value, int64_t keys,
-                                             int64_t vecs, int first) {
-  struct attention_product p;
-  attention_rows(&p, value, 1);
-  p.along = ATTENTION_VALUE;
-  p.factor = s->scores;
-  p.end = keys * ATTENTION_VALUE;
-  p.out = s->result;
-  p.init = first ? s->zero : s->result;
-  p.init_step = first ? 0 : 2;
-  p.fetch = &s->outputs;
-  attention_multiply(&p, ATTENTION_TILES, vecs);
 }
 
 // Scores become weights, which are added up.
@@ -424,11 +403,22 @@ struct attention_head {
   int packed;
 };
 
-ATTENTION_NOINLINE void attention_pack(const struct attention_head* h, int64_t k, int64_t keys,
+// Keys and values from key `from` on; whole tiles of keys, of which those beyond the last repeat it.
+ATTENTION_NOINLINE void attention_pack(const struct attention_head* h, int64_t from, int64_t keys,
                                        struct attention_state* s) {
-  const int64_t all = (keys + ATTENTION_HEIGHT - 1) / ATTENTION_HEIGHT * ATTENTION_HEIGHT;
-  attention_copy(h->key + k * ATTENTION_K_ROW, ATTENTION_K_ROW, keys, s->keys, ATTENTION_DIM, all);
-  attention_copy(h->value + k * ATTENTION_V_ROW, ATTENTION_V_ROW, keys, s->values, ATTENTION_VALUE, keys);
+  float* block = s->keys;
+  for (int64_t k = 0; k < keys; k += ATTENTION_KEYS) {
+    const int64_t count = attention_least(ATTENTION_KEYS, keys - k);
+    for (int64_t i = 0; i < attention_tiles(count) * ATTENTION_HEIGHT; i += ATTENTION_LANES) {
+      const int64_t at = attention_least(i, count - 1);
+      attention_copy(h->key + (from + k + at) * ATTENTION_K_ROW, ATTENTION_K_ROW,
+                     attention_least(ATTENTION_LANES, count - at), s->rows, ATTENTION_PITCH, ATTENTION_LANES);
+      attention_transpose(s->rows, ATTENTION_PITCH, ATTENTION_LANES, ATTENTION_DIM, block + i,
+                          ATTENTION_KEY_PITCH, 1.0f);
+    }
+    block += ATTENTION_KEY_BLOCK;
+  }
+  attention_copy(h->value + from * ATTENTION_V_ROW, ATTENTION_V_ROW, keys, s->values, ATTENTION_VALUE, keys);
 }
 
 // Query rows q[rows], the first at position `first` of its sequence.
@@ -449,16 +439,31 @@ ATTENTION_NOINLINE void attention_strip(const float* q, const struct attention_h
   const int64_t visible = ATTENTION_CAUSAL ? attention_least(h->keys, first + rows) : h->keys;
   for (int64_t k = 0; k < visible; k += ATTENTION_KEYS) {
     const int64_t count = attention_least(ATTENTION_KEYS, visible - k);
-    const int64_t tiles = (count + ATTENTION_HEIGHT - 1) / ATTENTION_HEIGHT;
-    const float *key = s->keys + h->packed * k * ATTENTION_DIM,
-                *value = s->values + h->packed * k * ATTENTION_VALUE;
+    const int64_t tiles = attention_tiles(count);
+    const float* value = s->values + h->packed * k * ATTENTION_VALUE;
     if (!h->packed) attention_pack(h, k, count, s);
 #if ATTENTION_CAUSAL
     const int hidden = k + tiles * ATTENTION_HEIGHT > first + 1;  // some query does not see all these keys
 #endif
+    const struct attention_product scores = {s->keys + h->packed * (k / ATTENTION_KEYS) * ATTENTION_KEY_BLOCK,
+                                             ATTENTION_KEY_PITCH,
+                                             ATTENTION_KEY_BLOCK,
+                                             s->query,
+                                             s->zero,
+                                             0,
+                                             s->scores,
+                                             &s->inputs};
+    const struct attention_product values = {value,
+                                             ATTENTION_VALUE,
+                                             count * ATTENTION_VALUE,
+                                             s->scores,
+                                             k == 0 ? s->zero : s->result,
+                                             k == 0 ? 0 : 2,
+                                             s->result,
+                                             &s->outputs};
     // A block that finds references too low is computed again.
     for (int raise = k == 0;; raise = 1) {
-      attention_scores(s, key, tiles, vecs);
+      attention_multiply(&scores, tiles, vecs);
 #if ATTENTION_CAUSAL
       if (hidden) attention_hide(s, first - k, tiles * ATTENTION_HEIGHT);
 #endif
@@ -471,7 +476,7 @@ ATTENTION_NOINLINE void attention_strip(const float* q, const struct attention_h
       attention_values_seen(s, value, count, k == 0);
     else
 #endif
-      attention_add_values(s, value, count, vecs, k == 0);
+      attention_multiply(&values, ATTENTION_TILES, vecs);
     s->sum[0] += s->block_sum[0], s->sum[1] += s->block_sum[1];
   }
   // A sum of 0: only keys at -inf. The result is zero then.

@@ -197,7 +197,7 @@ struct attention_fetch {
   int64_t rows;
 };
 ATTENTION_NOINLINE void attention_fetch_row(struct attention_fetch* f) {
-  if (f->rows-- <= 0) return;
+  f->rows--;
   ATTENTION_ROLLED for (int64_t i = 0; i < 2; i++) {
     for (int64_t d = 0; d < ATTENTION_DIM; d += 16) __builtin_prefetch(f->row[i] + d, 0, 2);
     f->row[i] += f->stride[i];
@@ -255,7 +255,7 @@ struct attention_product {
     attention_vec* out = p->out;                                                   \
     const int64_t along = p->along, step = p->init_step;                           \
     ATTENTION_ROLLED do {                                                          \
-      attention_fetch_row(p->fetch);                                               \
+      if (p->fetch->rows > 0) attention_fetch_row(p->fetch);                       \
       const attention_vec* factor = p->factor;                                     \
       const float *at = x, *end = x + p->end;                                      \
       ATTENTION_EACH(ATTENTION_BEGIN, vecs)                                        \
@@ -316,9 +316,10 @@ INLINE int attention_fits(const struct attention_state* s, int64_t vecs) {
 }
 
 // Raises the references of lanes that do not fit to their largest score; the others keep all bits. `rows`:
-// the keys of whole tiles, of which those beyond the last repeat it or are hidden.
+// the keys of whole tiles, of which those beyond the last repeat it or are hidden. `started`: there are
+// results.
 #define ATTENTION_RAISE(top, x) top = (x) > top ? (x) : top
-ATTENTION_NOINLINE void attention_raise(struct attention_state* s, int64_t rows) {
+ATTENTION_NOINLINE void attention_raise(struct attention_state* s, int64_t rows, int started) {
   attention_vec a = -__builtin_inff(), b = a, c = a, d = a;
   const attention_vec *x = s->scores, *end = x + rows * 2;
   ATTENTION_ROLLED for (; x != end; x += 4) {
@@ -338,7 +339,7 @@ ATTENTION_NOINLINE void attention_raise(struct attention_state* s, int64_t rows)
     s->reference[j] = now;
     s->sum[j] *= rescale[j];
   }
-  attention_scale(s->result, rescale[0], rescale[1]);
+  if (started) attention_scale(s->result, rescale[0], rescale[1]);
 }
 
 // Copies rows of ATTENTION_DIM; rows from `rows` to `all` repeat the last one.
@@ -360,24 +361,24 @@ ATTENTION_NOINLINE void attention_copy(const float* from, int64_t stride, int64_
 }
 
 #if ATTENTION_CAUSAL
-// As attention_values for keys that only queries at or beyond them see: a hidden key has weight 0, and 0
-// times its value may still be NaN, so lanes that do not see it are left alone.
-ATTENTION_NOINLINE void attention_values_seen(struct attention_state* s, const float* value, int64_t keys,
-                                              int first) {
-  if (first) {
+// Adds the values of keys from `from` on, which only queries at or beyond them see: a hidden key has weight
+// 0, and 0 times its value may still be NaN, so lanes that do not see it are left alone. `none`: there are no
+// results yet.
+ATTENTION_NOINLINE void attention_values_seen(struct attention_state* s, const float* value, int64_t from,
+                                              int64_t keys, int none) {
+  if (none) {
     ATTENTION_ROLLED for (int64_t i = 0; i < ATTENTION_DIM * 2; i++) s->result[i] = (attention_vec)0.0f;
   }
-  ATTENTION_ROLLED for (int64_t k = 0; k < keys; k++) {
+  ATTENTION_ROLLED for (int64_t k = from; k < keys; k++) {
     const attention_int a = s->position[0] >= (int)k, b = s->position[1] >= (int)k;
     const attention_vec x = s->scores[k * 2], y = s->scores[k * 2 + 1];
     attention_vec* out = s->result;
     ATTENTION_ROLLED for (int64_t d = 0; d < ATTENTION_DIM; d++) {
-      const attention_vec element = value[d];
+      const attention_vec element = value[k * ATTENTION_VALUE + d];
       out[0] = a ? ATTENTION_FMA(element, x, out[0]) : out[0];
       out[1] = b ? ATTENTION_FMA(element, y, out[1]) : out[1];
       out += 2;
     }
-    value += ATTENTION_VALUE;
   }
 }
 
@@ -430,12 +431,14 @@ ATTENTION_NOINLINE void attention_strip(const float* q, const struct attention_h
                       ATTENTION_STRIP, (float)((double)ATTENTION_SCALE * 1.4426950408889634));
   s->zero[0] = s->zero[1] = s->reference[0] = s->reference[1] = s->sum[0] = s->sum[1] = (attention_vec)0.0f;
   s->block_sum[0] = s->block_sum[1] = __builtin_inff();
-  // What the next head reads, and what this strip writes.
+  // What the next head reads, and what this strip writes. Short sequences are in a cache anyway.
+  const int64_t fetch = h->keys > 2 * ATTENTION_KEYS ? rows : 0;
   s->inputs = (struct attention_fetch){
       {h->key + first * ATTENTION_K_ROW + ATTENTION_DIM, h->value + first * ATTENTION_V_ROW + ATTENTION_DIM},
       {ATTENTION_K_ROW, ATTENTION_V_ROW},
-      rows};
-  s->outputs = (struct attention_fetch){{q + ATTENTION_DIM, out}, {ATTENTION_Q_ROW, ATTENTION_OUT_ROW}, rows};
+      fetch};
+  s->outputs =
+      (struct attention_fetch){{q + ATTENTION_DIM, out}, {ATTENTION_Q_ROW, ATTENTION_OUT_ROW}, fetch};
   const int64_t visible = ATTENTION_CAUSAL ? attention_least(h->keys, first + rows) : h->keys;
   for (int64_t k = 0; k < visible; k += ATTENTION_KEYS) {
     const int64_t count = attention_least(ATTENTION_KEYS, visible - k);
@@ -444,6 +447,9 @@ ATTENTION_NOINLINE void attention_strip(const float* q, const struct attention_h
     if (!h->packed) attention_pack(h, k, count, s);
 #if ATTENTION_CAUSAL
     const int hidden = k + tiles * ATTENTION_HEIGHT > first + 1;  // some query does not see all these keys
+    const int64_t seen = attention_least(count, first + 1 - k), all = seen > 0 ? seen : 0;
+#else
+    const int64_t all = count;  // keys that all queries see
 #endif
     const struct attention_product scores = {s->keys + h->packed * (k / ATTENTION_KEYS) * ATTENTION_KEY_BLOCK,
                                              ATTENTION_KEY_PITCH,
@@ -455,7 +461,7 @@ ATTENTION_NOINLINE void attention_strip(const float* q, const struct attention_h
                                              &s->inputs};
     const struct attention_product values = {value,
                                              ATTENTION_VALUE,
-                                             count * ATTENTION_VALUE,
+                                             all * ATTENTION_VALUE,
                                              s->scores,
                                              k == 0 ? s->zero : s->result,
                                              k == 0 ? 0 : 2,
@@ -467,16 +473,14 @@ ATTENTION_NOINLINE void attention_strip(const float* q, const struct attention_h
 #if ATTENTION_CAUSAL
       if (hidden) attention_hide(s, first - k, tiles * ATTENTION_HEIGHT);
 #endif
-      if (raise) attention_raise(s, tiles * ATTENTION_HEIGHT);
+      if (raise) attention_raise(s, tiles * ATTENTION_HEIGHT, k > 0);
       attention_weights(s, count);
       if (raise || attention_fits(s, vecs)) break;
     }
+    if (all > 0) attention_multiply(&values, ATTENTION_TILES, vecs);
 #if ATTENTION_CAUSAL
-    if (hidden)
-      attention_values_seen(s, value, count, k == 0);
-    else
+    if (all < count) attention_values_seen(s, value, all, count, k + all == 0);
 #endif
-      attention_multiply(&values, ATTENTION_TILES, vecs);
     s->sum[0] += s->block_sum[0], s->sum[1] += s->block_sum[1];
   }
   // A sum of 0: only keys at -inf. The result is zero then.

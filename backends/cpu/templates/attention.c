@@ -1,5 +1,6 @@
-// softmax(q k^T * scale) v of packed sequences; work item m = unit * heads + head, a unit being up to
-// ATTENTION_BLOCK_ROWS query rows of one sequence.
+// softmax(q k^T * scale) v of packed sequences. A unit is up to ATTENTION_BLOCK_ROWS query rows of one
+// sequence; the heads * units work items of a sequence are counted head by head. The list has all units of
+// each sequence.
 //
 // Queries lie across the lanes: scores, weights and results are computed transposed, so that an element of a
 // key or value meets a register of queries and the softmax of a row is vertical arithmetic of one lane.
@@ -491,7 +492,7 @@ ATTENTION_NOINLINE void attention_strip(const float* q, const struct attention_h
   attention_copy(s->rows, ATTENTION_PITCH, rows, out, ATTENTION_OUT_ROW, rows);
 }
 
-// Units of one sequence are taken head by head, so that keys and values are packed once for all of them.
+// The items of a sequence are taken head by head, so that keys and values are packed once for all its units.
 static __attribute__((noinline, optnone)) void attention(const struct Ctx* c, int64_t m0, int64_t m1,
                                                          void* scratch) {
   const int32_t *cu = attention_cu(c), *units = attention_units(c);
@@ -501,32 +502,32 @@ static __attribute__((noinline, optnone)) void attention(const struct Ctx* c, in
   const unsigned control = __builtin_ia32_stmxcsr();
   __builtin_ia32_ldmxcsr(control | 0x8040);
 #endif
-  for (int64_t u = m0 / ATTENTION_HEADS; u * ATTENTION_HEADS < m1;) {
-    const int64_t sequence = units[u * 2], begin = cu[sequence];
-    int64_t end = u + 1;
-    while (end * ATTENTION_HEADS < m1 && units[end * 2] == sequence) end++;
+  for (int64_t m = m0; m < m1;) {
+    const int32_t* unit = units + m / ATTENTION_HEADS * 2;
+    const int64_t begin = cu[unit[0]];
     struct attention_head h;
     h.key = 0;
-    h.keys = cu[sequence + 1] - begin;
+    h.keys = cu[unit[0] + 1] - begin;
     h.packed = h.keys <= ATTENTION_RESIDENT;
-    for (int64_t i = 0; i < (end - u) * ATTENTION_HEADS; i++) {
-      const int64_t head = i / (end - u), unit = u + i % (end - u), m = unit * ATTENTION_HEADS + head;
-      if (m < m0 || m >= m1) continue;
-      const int64_t kv_head = head / (ATTENTION_HEADS / ATTENTION_KV_HEADS);
+    const int64_t count = (h.keys + ATTENTION_BLOCK_ROWS - 1) / ATTENTION_BLOCK_ROWS;
+    const int64_t base = (m / ATTENTION_HEADS - unit[1] / ATTENTION_BLOCK_ROWS) * ATTENTION_HEADS;
+    const int64_t end = attention_least(m1, base + count * ATTENTION_HEADS);
+    for (; m < end; m++) {
+      const int64_t head = (m - base) / count, kv_head = head / (ATTENTION_HEADS / ATTENTION_KV_HEADS);
       const float* key = attention_k(c) + begin * ATTENTION_K_ROW + kv_head * ATTENTION_DIM;
       if (key != h.key) {
         h.key = key;
         h.value = attention_v(c) + begin * ATTENTION_V_ROW + kv_head * ATTENTION_DIM;
         if (h.packed) attention_pack(&h, 0, h.keys, s);
       }
-      const int64_t last = attention_least(h.keys, units[unit * 2 + 1] + ATTENTION_BLOCK_ROWS);
-      for (int64_t first = units[unit * 2 + 1]; first < last; first += ATTENTION_STRIP) {
+      int64_t first = (m - base) % count * ATTENTION_BLOCK_ROWS;
+      const int64_t last = attention_least(h.keys, first + ATTENTION_BLOCK_ROWS);
+      for (; first < last; first += ATTENTION_STRIP) {
         attention_strip(attention_q(c) + (begin + first) * ATTENTION_Q_ROW + head * ATTENTION_DIM, &h, first,
                         attention_least(ATTENTION_STRIP, last - first),
                         attention_out(c) + (begin + first) * ATTENTION_OUT_ROW + head * ATTENTION_DIM, s);
       }
     }
-    u = end;
   }
 #if defined(__SSE__)
   __builtin_ia32_ldmxcsr(control);

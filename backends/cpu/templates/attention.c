@@ -1,13 +1,15 @@
-// softmax(q k^T * scale) v of packed sequences; work item m = unit * heads + head, a unit being up to
-// ATTENTION_BLOCK_ROWS query rows of one sequence.
+// softmax(q k^T * scale) v of packed sequences. A unit is up to ATTENTION_BLOCK_ROWS query rows of one
+// sequence; the heads * units work items of a sequence are counted head by head. The list has all units of
+// each sequence.
 //
-// Queries lie across the lanes: scores, weights and results are computed transposed, so that keys and values
-// are read where they are, an element at a time, and the softmax of a row is vertical arithmetic of one lane.
+// Queries lie across the lanes: scores, weights and results are computed transposed, so that an element of a
+// key or value meets a register of queries and the softmax of a row is vertical arithmetic of one lane.
 // Lanes never meet.
 //
-// Class f32.k1.kb64: scores are chains of fma over the dimension; keys go in blocks of 64 from key 0 with a
-// running maximum; a block's sum of weights is four chains (key mod 4) added pairwise; results are chains of
-// fma over the keys of a block, begun from the rescaled result of the blocks before.
+// Class f32.k1.kb72: keys go in blocks of 72 from key 0. A query has a reference that its scores are counted
+// from (chains of fma over the dimension): the largest score of the first block, until a block's weights add
+// up to more than ATTENTION_ENOUGH, which raises it to the largest score of that block. A block's sum of
+// weights is one chain; results are chains of fma over all keys, rescaled where the reference is raised.
 //
 // Contract of the slots: SLOTS.md. This file compiles alone.
 #ifndef EDGE_PRELUDE
@@ -51,21 +53,31 @@ INLINE const int32_t* attention_units(const struct Ctx* c) {
 
 #define ATTENTION_UNROLL _Pragma("clang loop unroll(full)")
 #define ATTENTION_ROLLED _Pragma("clang loop unroll(disable)")
-#define ATTENTION_KEYS 64  // of a block: part of the class
+#define ATTENTION_NOINLINE static __attribute__((noinline))
+#define ATTENTION_KEYS 72         // of a block: part of the class, a multiple of every height
+#define ATTENTION_ENOUGH 0x1p16f  // so is this
+
+// Keys of one head that stay packed for all query rows of the range: half of an L2 cache with their values.
+// attention_scratch_bytes() knows the same numbers.
+#define ATTENTION_BLOCKS (32768 / ATTENTION_DIM / ATTENTION_KEYS)
+#define ATTENTION_RESIDENT ((ATTENTION_BLOCKS > 0 ? ATTENTION_BLOCKS : 1) * ATTENTION_KEYS)
 
 // One register of queries; the patterns interleave two registers inside of each 128 bits.
 #if defined(__AVX512F__)
 #define ATTENTION_LANES 16
 #define ATTENTION_HEIGHT 8
+#define ATTENTION_EACH(f, x) f(0, x) f(1, x) f(2, x) f(3, x) f(4, x) f(5, x) f(6, x) f(7, x)
 #define ATTENTION_PATTERN(a, b, c, d) \
   a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
 #elif defined(__AVX2__)
 #define ATTENTION_LANES 8
 #define ATTENTION_HEIGHT 6
+#define ATTENTION_EACH(f, x) f(0, x) f(1, x) f(2, x) f(3, x) f(4, x) f(5, x)
 #define ATTENTION_PATTERN(a, b, c, d) a, b, c, d, a + 4, b + 4, c + 4, d + 4
 #else
 #define ATTENTION_LANES 4
 #define ATTENTION_HEIGHT 6
+#define ATTENTION_EACH(f, x) f(0, x) f(1, x) f(2, x) f(3, x) f(4, x) f(5, x)
 #define ATTENTION_PATTERN(a, b, c, d) a, b, c, d
 #endif
 typedef float attention_vec __attribute__((ext_vector_type(ATTENTION_LANES)));
@@ -74,41 +86,39 @@ typedef int attention_int __attribute__((ext_vector_type(ATTENTION_LANES)));
 typedef float attention_quad __attribute__((ext_vector_type(4)));
 typedef attention_quad attention_quad_u __attribute__((aligned(4)));
 
-INLINE attention_vec attention_fma(attention_vec a, attention_vec b, attention_vec c) {
 #if defined(__FMA__) || defined(__AVX512F__)
-  return __builtin_elementwise_fma(a, b, c);
+#define ATTENTION_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
 #else
-  return a * b + c;
+#define ATTENTION_FMA(a, b, c) ((a) * (b) + (c))
 #endif
-}
 
-// The larger; b where one of them is NaN.
-INLINE attention_vec attention_max(attention_vec a, attention_vec b) {
-  return a > b ? a : b;
-}
-
-// 2^x for x <= 0 within 2 ulp, 0 below 2^-126, NaN for NaN.
+// 2^x within 2.5 ulp, more than ATTENTION_ENOUGH from 127 on, 0 below 2^-126, NaN for NaN.
 INLINE attention_vec attention_exp2(attention_vec x) {
+#if defined(__AVX512DQ__)
+  // x less its floor, which scalef adds again. Results below 2^-126 are flushed by the control register.
+  const attention_vec r = (attention_vec)__builtin_ia32_reduceps512_mask(x, 1, x, (unsigned short)-1, 4);
+  attention_vec p = ATTENTION_FMA((attention_vec)0x1.e974fep-10f, r, (attention_vec)0x1.277854p-7f);
+  p = ATTENTION_FMA(p, r, (attention_vec)0x1.c91ce6p-5f);
+  p = ATTENTION_FMA(p, r, (attention_vec)0x1.ebdb56p-3f);
+  p = ATTENTION_FMA(p, r, (attention_vec)0x1.62e4bap-1f);
+  p = ATTENTION_FMA(p, r, (attention_vec)1.0f);
+  return (attention_vec)__builtin_ia32_scalefps512_mask(p, x, x, (unsigned short)-1, 4);
+#else
+  x = x > 127.0f ? (attention_vec)127.0f : x;
   const attention_vec magic = 12582912.0f;  // adding it rounds to a whole number, in the low bits of the sum
   const attention_vec shifted = x + magic, n = shifted - magic, r = x - n;
-  attention_vec p = attention_fma((attention_vec)0x1.5ab438p-10f, r, (attention_vec)0x1.3ceca0p-7f);
-  p = attention_fma(p, r, (attention_vec)0x1.c6baa2p-5f);
-  p = attention_fma(p, r, (attention_vec)0x1.ebf9b4p-3f);
-  p = attention_fma(p, r, (attention_vec)0x1.62e424p-1f);
-  p = attention_fma(p, r, (attention_vec)1.0f);
-#if ATTENTION_LANES == 16
-  // Not less than: lanes of NaN are computed.
-  const unsigned short some =
-      __builtin_ia32_cmpps512_mask(x, (attention_vec)-126.0f, 0x15, (unsigned short)-1, 4);
-  return (attention_vec)__builtin_ia32_scalefps512_mask(p, n, (attention_vec)0.0f, some, 4);
-#else
+  attention_vec p = ATTENTION_FMA((attention_vec)0x1.5ab438p-10f, r, (attention_vec)0x1.3ceca0p-7f);
+  p = ATTENTION_FMA(p, r, (attention_vec)0x1.c6baa2p-5f);
+  p = ATTENTION_FMA(p, r, (attention_vec)0x1.ebf9b4p-3f);
+  p = ATTENTION_FMA(p, r, (attention_vec)0x1.62e424p-1f);
+  p = ATTENTION_FMA(p, r, (attention_vec)1.0f);
   p *= (attention_vec)(((attention_int)shifted << 23) + 0x3f800000);
   return x < -126.0f ? (attention_vec)0.0f : p;
 #endif
 }
 
 // Rows of four registers become columns, within each 128 bits.
-INLINE void attention_transpose(attention_vec x[4]) {
+INLINE void attention_turn(attention_vec x[4]) {
   const attention_vec low01 =
       __builtin_shufflevector(x[0], x[1], ATTENTION_PATTERN(0, ATTENTION_LANES, 1, ATTENTION_LANES + 1));
   const attention_vec high01 =
@@ -126,9 +136,9 @@ INLINE void attention_transpose(attention_vec x[4]) {
                                  ATTENTION_PATTERN(2, 3, ATTENTION_LANES + 2, ATTENTION_LANES + 3));
 }
 
-// Four floats each of rows r, r + 4, ... side by side.
-INLINE attention_vec attention_join(const float* const* row, int64_t at) {
-#define ATTENTION_QUAD(i) (*(const attention_quad_u*)(row[4 * (i)] + at))
+// Four floats each of rows 0, 4, ... side by side.
+INLINE attention_vec attention_join(const float* from, int64_t stride) {
+#define ATTENTION_QUAD(i) (*(const attention_quad_u*)(from + 4 * (i) * stride))
 #if ATTENTION_LANES == 4
   return ATTENTION_QUAD(0);
 #else
@@ -143,353 +153,385 @@ INLINE attention_vec attention_join(const float* const* row, int64_t at) {
 #endif
 }
 
-// The reverse, into rows `stride` apart, of which there are `rows`.
-INLINE void attention_part(attention_vec x, float* to, int64_t stride, int64_t rows){
-#define ATTENTION_PART(i)                         \
-  if (4 * (i) < rows)                             \
-    *(attention_quad_u*)(to + 4 * (i) * stride) = \
-        __builtin_shufflevector(x, x, 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3);
-    ATTENTION_PART(0)
-#if ATTENTION_LANES > 4
-        ATTENTION_PART(1)
-#endif
-#if ATTENTION_LANES > 8
-            ATTENTION_PART(2) ATTENTION_PART(3)
-#endif
+// to[c][r] = from[r][c] * scale, for a multiple of ATTENTION_LANES rows and of four columns.
+ATTENTION_NOINLINE void attention_transpose(const float* from, int64_t stride, int64_t rows, int64_t columns,
+                                            float* to, int64_t to_stride, float scale) {
+  ATTENTION_ROLLED for (int64_t r = 0; r < rows; r += ATTENTION_LANES) {
+    ATTENTION_ROLLED for (int64_t c = 0; c < columns; c += 4) {
+      const float* at = from + r * stride + c;
+      attention_vec x[4] = {attention_join(at, stride), attention_join(at + stride, stride),
+                            attention_join(at + 2 * stride, stride), attention_join(at + 3 * stride, stride)};
+      attention_turn(x);
+      float* out = to + c * to_stride + r;
+      *(attention_vec*)out = x[0] * scale;
+      *(attention_vec*)(out + to_stride) = x[1] * scale;
+      *(attention_vec*)(out + 2 * to_stride) = x[2] * scale;
+      *(attention_vec*)(out + 3 * to_stride) = x[3] * scale;
+    }
+  }
 }
 
 INLINE int64_t attention_least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+// Tiles of `rows` rows.
+INLINE int64_t attention_tiles(int64_t rows) {
+  return (rows + ATTENTION_HEIGHT - 1) / ATTENTION_HEIGHT;
+}
+
+#define ATTENTION_STRIP (2 * ATTENTION_LANES)
+#define ATTENTION_PITCH ((ATTENTION_DIM + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES)
+// Values and results have whole tiles of dimensions; what lies beyond the last one is not used.
+#define ATTENTION_TILES ((ATTENTION_DIM + ATTENTION_HEIGHT - 1) / ATTENTION_HEIGHT)
+#define ATTENTION_VALUE (ATTENTION_TILES * ATTENTION_HEIGHT)
+
+// Keys of a block, transposed, in whole registers.
+#define ATTENTION_KEY_PITCH ((ATTENTION_KEYS + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES)
+#define ATTENTION_KEY_BLOCK (ATTENTION_KEY_PITCH * ATTENTION_DIM)
+
+// Rows of two tensors to bring into L2, one of each in a tile: no hardware prefetcher follows rows that lie
+// pages apart, and many at once would wait for each other.
+struct attention_fetch {
+  const float* row[2];
+  int64_t stride[2];
+  int64_t rows;
+};
+ATTENTION_NOINLINE void attention_fetch_row(struct attention_fetch* f) {
+  f->rows--;
+  ATTENTION_ROLLED for (int64_t i = 0; i < 2; i++) {
+    for (int64_t d = 0; d < ATTENTION_DIM; d += 16) __builtin_prefetch(f->row[i] + d, 0, 2);
+    f->row[i] += f->stride[i];
+  }
+}
+
 // Of a strip of up to 2 * ATTENTION_LANES queries: every line is one dimension or key of all of them.
 struct attention_state {
-  attention_vec top[2];         // largest score so far
-  attention_vec raised[2];      // the same, with the keys of this block
-  attention_vec subtracted[2];  // from scores before they become weights
-  attention_vec rescale[2];     // of what was summed before this block
-  attention_vec sum[2];         // of weights
+  attention_vec zero[2], reference[2];
+  attention_vec sum[2];        // of weights before this block
+  attention_vec block_sum[2];  // of weights of this block; infinity before the first
+  struct attention_fetch inputs, outputs;
 #if ATTENTION_CAUSAL
   attention_int position[2];  // of the queries, counted from the first key of the block
 #endif
-  attention_vec scores[ATTENTION_KEYS * 2];  // [key][2], then the weights
-  attention_vec query[ATTENTION_DIM * 2];    // [dimension][2], times scale * log2(e)
-  attention_vec result[ATTENTION_DIM * 2];   // [dimension][2]
-  // Values of a block: rows of a merged buffer lie pages apart and may share a few sets of L1.
-  float values[ATTENTION_KEYS * ATTENTION_DIM];
+  attention_vec scores[ATTENTION_KEYS * 2];                        // [key][2], then the weights
+  attention_vec query[ATTENTION_PITCH * 2];                        // [dimension][2], times scale * log2(e)
+  attention_vec result[(ATTENTION_PITCH + ATTENTION_HEIGHT) * 2];  // [dimension][2]
+  float rows[ATTENTION_STRIP * ATTENTION_PITCH];                   // [query][dimension], before and after
+  float keys[ATTENTION_RESIDENT / ATTENTION_KEYS * ATTENTION_KEY_BLOCK];  // [block][dimension][key]
+  float values[ATTENTION_RESIDENT * ATTENTION_VALUE];
+};
+#ifdef ATTENTION_SCRATCH_BYTES
+_Static_assert(sizeof(struct attention_state) <= ATTENTION_SCRATCH_BYTES, "attention_scratch_bytes()");
+#endif
+
+// out[tiles * height][2] = init + the sum over n of x[n][tiles * height] * factor[n][2], where rows of x are
+// `along` apart.
+struct attention_product {
+  const float* x;
+  int64_t along, end;  // end = n * along
+  const attention_vec *factor, *init;
+  int64_t init_step;  // from one row to the next
+  attention_vec* out;
+  struct attention_fetch* fetch;
+};
+// Written out: clang takes longer over loops that it has to unroll.
+#define ATTENTION_BEGIN(i, vecs)      \
+  attention_vec a##i = init[0], b##i; \
+  if ((vecs) == 2) b##i = init[1];    \
+  init += step;
+#define ATTENTION_ADD(i, vecs)                               \
+  {                                                          \
+    const attention_vec element = at[i];                     \
+    a##i = ATTENTION_FMA(element, a, a##i);                  \
+    if ((vecs) == 2) b##i = ATTENTION_FMA(element, b, b##i); \
+  }
+#define ATTENTION_END(i, vecs) \
+  out[i * 2] = a##i;           \
+  if ((vecs) == 2) out[i * 2 + 1] = b##i;
+#define ATTENTION_PRODUCT(name, vecs)                                              \
+  ATTENTION_NOINLINE void name(const struct attention_product* p, int64_t tiles) { \
+    const float* x = p->x;                                                         \
+    const attention_vec* init = p->init;                                           \
+    attention_vec* out = p->out;                                                   \
+    const int64_t along = p->along, step = p->init_step;                           \
+    ATTENTION_ROLLED do {                                                          \
+      if (p->fetch->rows > 0) attention_fetch_row(p->fetch);                       \
+      const attention_vec* factor = p->factor;                                     \
+      const float *at = x, *end = x + p->end;                                      \
+      ATTENTION_EACH(ATTENTION_BEGIN, vecs)                                        \
+      ATTENTION_ROLLED do {                                                        \
+        const attention_vec a = factor[0], b = (vecs) == 2 ? factor[1] : a;        \
+        factor += 2;                                                               \
+        ATTENTION_EACH(ATTENTION_ADD, vecs)                                        \
+        at += along;                                                               \
+      }                                                                            \
+      while (at != end);                                                           \
+      ATTENTION_EACH(ATTENTION_END, vecs)                                          \
+      x += ATTENTION_HEIGHT;                                                       \
+      out += ATTENTION_HEIGHT * 2;                                                 \
+    }                                                                              \
+    while (--tiles);                                                               \
+  }
+ATTENTION_PRODUCT(attention_product_1, 1)
+ATTENTION_PRODUCT(attention_product_2, 2)
+
+INLINE void attention_multiply(const struct attention_product* p, int64_t tiles, int64_t vecs) {
+  if (vecs == 1)
+    attention_product_1(p, tiles);
+  else
+    attention_product_2(p, tiles);
+}
+
+// Scores become weights, which are added up.
+ATTENTION_NOINLINE void attention_weights(struct attention_state* s, int64_t keys) {
+  const attention_vec reference = s->reference[0], reference2 = s->reference[1];
+  attention_vec sum = 0.0f, sum2 = 0.0f, *at = s->scores;
+  ATTENTION_ROLLED for (; keys > 0; keys--) {
+    const attention_vec w = attention_exp2(at[0] - reference), w2 = attention_exp2(at[1] - reference2);
+    at[0] = w, at[1] = w2;
+    sum += w, sum2 += w2;
+    at += 2;
+  }
+  s->block_sum[0] = sum, s->block_sum[1] = sum2;
+}
+
+// Lines of ATTENTION_DIM of a strip times a factor a query.
+ATTENTION_NOINLINE void attention_scale(attention_vec* line, attention_vec a, attention_vec b) {
+  ATTENTION_ROLLED for (int64_t d = 0; d < ATTENTION_DIM; d++) {
+    line[0] *= a;
+    line[1] *= b;
+    line += 2;
+  }
+}
+
+// Lanes whose reference does not fit the block: too much weight, or none so far.
+INLINE attention_int attention_misfit(const struct attention_state* s, int j) {
+  return ~(s->block_sum[j] <= ATTENTION_ENOUGH) | ~(s->sum[j] + s->block_sum[j] >= 0.5f);
+}
+
+INLINE int attention_fits(const struct attention_state* s, int64_t vecs) {
+  attention_int misfit = attention_misfit(s, 0);
+  if (vecs == 2) misfit |= attention_misfit(s, 1);
+  return !__builtin_reduce_or(misfit);
+}
+
+// Raises the references of lanes that do not fit to their largest score; the others keep all bits. `rows`:
+// the keys of whole tiles, of which those beyond the last repeat it or are hidden. `started`: there are
+// results.
+#define ATTENTION_RAISE(top, x) top = (x) > top ? (x) : top
+ATTENTION_NOINLINE void attention_raise(struct attention_state* s, int64_t rows, int started) {
+  attention_vec a = -__builtin_inff(), b = a, c = a, d = a;
+  const attention_vec *x = s->scores, *end = x + rows * 2;
+  ATTENTION_ROLLED for (; x != end; x += 4) {
+    ATTENTION_RAISE(a, x[0]);
+    ATTENTION_RAISE(b, x[1]);
+    ATTENTION_RAISE(c, x[2]);
+    ATTENTION_RAISE(d, x[3]);
+  }
+  ATTENTION_RAISE(a, c);
+  ATTENTION_RAISE(b, d);
+  attention_vec top[2] = {a, b}, rescale[2];
+  ATTENTION_ROLLED for (int j = 0; j < 2; j++) {
+    // Nothing but -inf so far: any reference gives weights of 0.
+    const attention_int moves = attention_misfit(s, j) & (top[j] > -__builtin_inff());
+    const attention_vec old = s->reference[j], now = moves ? top[j] : old;
+    rescale[j] = s->sum[j] == 0.0f ? (attention_vec)0.0f : attention_exp2(old - now);
+    s->reference[j] = now;
+    s->sum[j] *= rescale[j];
+  }
+  if (started) attention_scale(s->result, rescale[0], rescale[1]);
+}
+
+// Copies rows of ATTENTION_DIM; rows from `rows` to `all` repeat the last one.
+ATTENTION_NOINLINE void attention_copy(const float* from, int64_t stride, int64_t rows, float* to,
+                                       int64_t to_stride, int64_t all) {
+  ATTENTION_ROLLED for (; all > 0; all--) {
+    ATTENTION_UNROLL for (int d = 0; d < ATTENTION_DIM / ATTENTION_LANES * ATTENTION_LANES;
+                          d += ATTENTION_LANES) {
+      *(attention_vec_u*)(to + d) = *(const attention_vec_u*)(from + d);
+    }
+#if ATTENTION_DIM % ATTENTION_LANES != 0
+    ATTENTION_ROLLED for (int d = ATTENTION_DIM / ATTENTION_LANES * ATTENTION_LANES; d < ATTENTION_DIM; d++)
+        to[d] = from[d];
+#endif
+    rows--;
+    from += rows > 0 ? stride : 0;
+    to += to_stride;
+  }
+}
+
+#if ATTENTION_CAUSAL
+// Adds the values of keys from `from` on, which only queries at or beyond them see: a hidden key has weight
+// 0, and 0 times its value may still be NaN, so lanes that do not see it are left alone. `none`: there are no
+// results yet.
+ATTENTION_NOINLINE void attention_values_seen(struct attention_state* s, const float* value, int64_t from,
+                                              int64_t keys, int none) {
+  if (none) {
+    ATTENTION_ROLLED for (int64_t i = 0; i < ATTENTION_DIM * 2; i++) s->result[i] = (attention_vec)0.0f;
+  }
+  ATTENTION_ROLLED for (int64_t k = from; k < keys; k++) {
+    const attention_int a = s->position[0] >= (int)k, b = s->position[1] >= (int)k;
+    const attention_vec x = s->scores[k * 2], y = s->scores[k * 2 + 1];
+    attention_vec* out = s->result;
+    ATTENTION_ROLLED for (int64_t d = 0; d < ATTENTION_DIM; d++) {
+      const attention_vec element = value[k * ATTENTION_VALUE + d];
+      out[0] = a ? ATTENTION_FMA(element, x, out[0]) : out[0];
+      out[1] = b ? ATTENTION_FMA(element, y, out[1]) : out[1];
+      out += 2;
+    }
+  }
+}
+
+// Scores of keys that a query does not see become -inf.
+ATTENTION_NOINLINE void attention_hide(struct attention_state* s, int64_t first, int64_t rows) {
+  ATTENTION_ROLLED for (int64_t j = 0; j < 2; j++) {
+    attention_int position;
+    ATTENTION_UNROLL for (int l = 0; l < ATTENTION_LANES; l++) position[l] = l;
+    position += (int)(first + j * ATTENTION_LANES);
+    s->position[j] = position;
+    ATTENTION_ROLLED for (int64_t k = 0; k < rows; k++) {
+      attention_vec* x = s->scores + k * 2 + j;
+      *x = position >= (int)k ? *x : (attention_vec)-__builtin_inff();
+    }
+  }
+}
+#endif
+
+// Keys and values of one head; `packed`: they lie in the state, all of them.
+struct attention_head {
+  const float *key, *value;
+  int64_t keys;
+  int packed;
 };
 
-// Scores of `rows` keys and `vecs` registers of queries into out[rows][2]; the largest of each query into
-// top.
-INLINE void attention_scores(const float* key, const attention_vec* query, attention_vec* out,
-                             attention_vec* top, const int rows, const int vecs) {
-  attention_vec acc[ATTENTION_HEIGHT][2];
-  // The next keys: no hardware prefetcher follows rows that lie pages apart.
-  ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-    ATTENTION_UNROLL for (int d = 0; d < ATTENTION_DIM; d += 16) {
-      __builtin_prefetch(key + (rows + i) * ATTENTION_K_ROW + d);
+// Keys and values from key `from` on; whole tiles of keys, of which those beyond the last repeat it.
+ATTENTION_NOINLINE void attention_pack(const struct attention_head* h, int64_t from, int64_t keys,
+                                       struct attention_state* s) {
+  float* block = s->keys;
+  for (int64_t k = 0; k < keys; k += ATTENTION_KEYS) {
+    const int64_t count = attention_least(ATTENTION_KEYS, keys - k);
+    for (int64_t i = 0; i < attention_tiles(count) * ATTENTION_HEIGHT; i += ATTENTION_LANES) {
+      const int64_t at = attention_least(i, count - 1);
+      attention_copy(h->key + (from + k + at) * ATTENTION_K_ROW, ATTENTION_K_ROW,
+                     attention_least(ATTENTION_LANES, count - at), s->rows, ATTENTION_PITCH, ATTENTION_LANES);
+      attention_transpose(s->rows, ATTENTION_PITCH, ATTENTION_LANES, ATTENTION_DIM, block + i,
+                          ATTENTION_KEY_PITCH, 1.0f);
     }
+    block += ATTENTION_KEY_BLOCK;
   }
-  ATTENTION_UNROLL for (int i = 0; i < rows; i++) acc[i][0] = acc[i][1] = (attention_vec)0.0f;
-  ATTENTION_ROLLED for (int64_t d = 0; d < ATTENTION_DIM; d++) {
-    const attention_vec a = query[d * 2], b = query[d * 2 + 1];
-    ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-      const attention_vec x = key[i * ATTENTION_K_ROW + d];
-      acc[i][0] = attention_fma(x, a, acc[i][0]);
-      if (vecs == 2) acc[i][1] = attention_fma(x, b, acc[i][1]);
-    }
-  }
-  attention_vec most[2] = {top[0], top[1]};
-  ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-    out[i * 2] = acc[i][0];
-    most[0] = attention_max(acc[i][0], most[0]);
-    if (vecs == 2) {
-      out[i * 2 + 1] = acc[i][1];
-      most[1] = attention_max(acc[i][1], most[1]);
-    }
-  }
-  top[0] = most[0], top[1] = most[1];
+  attention_copy(h->value + from * ATTENTION_V_ROW, ATTENTION_V_ROW, keys, s->values, ATTENTION_VALUE, keys);
 }
 
-// out[rows][2] = out * rescale + sum over `keys` of value[key][rows] * weight[key][2].
-INLINE void attention_values(const float* value, const attention_vec* weight, int64_t keys,
-                             const attention_vec* rescale, attention_vec* out, const int rows,
-                             const int vecs) {
-  attention_vec acc[ATTENTION_HEIGHT][2];
-  ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-    acc[i][0] = out[i * 2] * rescale[0];
-    if (vecs == 2) acc[i][1] = out[i * 2 + 1] * rescale[1];
-  }
-  ATTENTION_ROLLED for (int64_t k = keys; k > 0; k--) {
-    const attention_vec a = weight[0], b = weight[1];
-    ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-      const attention_vec x = value[i];
-      acc[i][0] = attention_fma(x, a, acc[i][0]);
-      if (vecs == 2) acc[i][1] = attention_fma(x, b, acc[i][1]);
-    }
-    value += ATTENTION_DIM;
-    weight += 2;
-  }
-  ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-    out[i * 2] = acc[i][0];
-    if (vecs == 2) out[i * 2 + 1] = acc[i][1];
-  }
-}
-
-// Keys in tiles of ATTENTION_HEIGHT, the rest in 4, 2, 1: that is few functions to compile.
-#define ATTENTION_SCORES(rows)                                                                               \
-  static __attribute__((noinline)) void attention_scores_##rows(const float* key, struct attention_state* s, \
-                                                                int64_t at, int64_t vecs) {                  \
-    if (vecs == 1)                                                                                           \
-      attention_scores(key + at * ATTENTION_K_ROW, s->query, s->scores + at * 2, s->raised, rows, 1);        \
-    else                                                                                                     \
-      attention_scores(key + at * ATTENTION_K_ROW, s->query, s->scores + at * 2, s->raised, rows, 2);        \
-  }
-ATTENTION_SCORES(1)
-ATTENTION_SCORES(2)
-ATTENTION_SCORES(4)
-#if ATTENTION_HEIGHT == 8
-ATTENTION_SCORES(8)
-#else
-ATTENTION_SCORES(6)
-#endif
-
-INLINE void attention_all_scores(const float* key, int64_t keys, struct attention_state* s, int64_t vecs) {
-  int64_t k = 0;
-  for (; k + ATTENTION_HEIGHT <= keys; k += ATTENTION_HEIGHT) {
-#if ATTENTION_HEIGHT == 8
-    attention_scores_8(key, s, k, vecs);
-#else
-    attention_scores_6(key, s, k, vecs);
-#endif
-  }
-  if (k + 4 <= keys) {
-    attention_scores_4(key, s, k, vecs);
-    k += 4;
-  }
-  if (k + 2 <= keys) {
-    attention_scores_2(key, s, k, vecs);
-    k += 2;
-  }
-  if (k < keys) attention_scores_1(key, s, k, vecs);
-}
-
-// Dimensions in tiles that differ by at most one.
-#define ATTENTION_TILES ((ATTENTION_DIM + ATTENTION_HEIGHT - 1) / ATTENTION_HEIGHT)
-#define ATTENTION_TALL ((ATTENTION_DIM + ATTENTION_TILES - 1) / ATTENTION_TILES)
-#define ATTENTION_TALL_TILES (ATTENTION_DIM - ATTENTION_TILES * (ATTENTION_TALL - 1))
-static __attribute__((noinline)) void attention_all_values(struct attention_state* s, int64_t keys,
-                                                           int64_t vecs) {
-  const float* value = s->values;
-  attention_vec* out = s->result;
-  for (int64_t tile = 0; tile < ATTENTION_TILES; tile++) {
-    if (ATTENTION_TALL_TILES == ATTENTION_TILES || tile < ATTENTION_TALL_TILES) {
-      if (vecs == 1)
-        attention_values(value, s->scores, keys, s->rescale, out, ATTENTION_TALL, 1);
-      else
-        attention_values(value, s->scores, keys, s->rescale, out, ATTENTION_TALL, 2);
-      value += ATTENTION_TALL;
-      out += ATTENTION_TALL * 2;
-    } else {
-      if (vecs == 1)
-        attention_values(value, s->scores, keys, s->rescale, out, ATTENTION_TALL - 1, 1);
-      else
-        attention_values(value, s->scores, keys, s->rescale, out, ATTENTION_TALL - 1, 2);
-      value += ATTENTION_TALL - 1;
-      out += (ATTENTION_TALL - 1) * 2;
-    }
-  }
-}
-
-INLINE void attention_pack_values(const float* value, int64_t keys, float* values) {
-  ATTENTION_ROLLED for (int64_t k = 0; k < keys; k++) {
-    int64_t d = 0;
-    for (; d + ATTENTION_LANES <= ATTENTION_DIM; d += ATTENTION_LANES)
-      *(attention_vec_u*)(values + d) = *(const attention_vec_u*)(value + d);
-    for (; d < ATTENTION_DIM; d++) values[d] = value[d];
-    value += ATTENTION_V_ROW;
-    values += ATTENTION_DIM;
-  }
-}
-
-#if ATTENTION_CAUSAL
-// As attention_values for keys that only queries at or beyond them see: a hidden key has weight 0, and 0
-// times its value may still be NaN, so lanes that do not see it are left alone.
-INLINE void attention_values_seen(const float* value, const struct attention_state* s, int64_t keys,
-                                  attention_vec* out, const int rows) {
-  attention_vec acc[4][2];
-  ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-    acc[i][0] = out[i * 2] * s->rescale[0];
-    acc[i][1] = out[i * 2 + 1] * s->rescale[1];
-  }
-  ATTENTION_ROLLED for (int64_t k = 0; k < keys; k++) {
-    const attention_int a = s->position[0] >= (int)k, b = s->position[1] >= (int)k;
-    ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-      const attention_vec x = value[i];
-      acc[i][0] = a ? attention_fma(x, s->scores[k * 2], acc[i][0]) : acc[i][0];
-      acc[i][1] = b ? attention_fma(x, s->scores[k * 2 + 1], acc[i][1]) : acc[i][1];
-    }
-    value += ATTENTION_DIM;
-  }
-  ATTENTION_UNROLL for (int i = 0; i < rows; i++) {
-    out[i * 2] = acc[i][0];
-    out[i * 2 + 1] = acc[i][1];
-  }
-}
-static __attribute__((noinline)) void attention_all_values_seen(struct attention_state* s, int64_t keys) {
-  int64_t d = 0;
-  for (; d + 4 <= ATTENTION_DIM; d += 4) attention_values_seen(s->values + d, s, keys, s->result + d * 2, 4);
-  for (; d < ATTENTION_DIM; d++) attention_values_seen(s->values + d, s, keys, s->result + d * 2, 1);
-}
-
-// Scores of keys that a query does not see become -inf; the largest of the others go into raised.
-static __attribute__((noinline)) void attention_hide(struct attention_state* s, int64_t first, int64_t keys) {
-  for (int64_t j = 0; j < 2; j++) {
-    attention_int position;
-    ATTENTION_UNROLL for (int l = 0; l < ATTENTION_LANES; l++) position[l] =
-        (int)(first + j * ATTENTION_LANES) + l;
-    s->position[j] = position;
-    attention_vec most = s->top[j];
-    for (int64_t k = 0; k < keys; k++) {
-      const attention_vec x = position >= (int)k ? s->scores[k * 2 + j] : (attention_vec)-__builtin_inff();
-      s->scores[k * 2 + j] = x;
-      most = attention_max(x, most);
-    }
-    s->raised[j] = most;
-  }
-}
-#endif
-
-// Query rows q[rows], rows beyond repeating the last.
-INLINE void attention_load_queries(const float* q, int64_t rows, struct attention_state* s, int64_t vecs) {
-  const attention_vec scale = (float)((double)ATTENTION_SCALE * 1.4426950408889634);
-  for (int64_t j = 0; j < vecs; j++) {
-    const float* row[ATTENTION_LANES];
-    for (int64_t l = 0; l < ATTENTION_LANES; l++)
-      row[l] = q + attention_least(j * ATTENTION_LANES + l, rows - 1) * ATTENTION_Q_ROW;
-    int64_t d = 0;
-    ATTENTION_ROLLED for (; d + 4 <= ATTENTION_DIM; d += 4) {
-      attention_vec x[4];
-      ATTENTION_UNROLL for (int r = 0; r < 4; r++) x[r] = attention_join(row + r, d);
-      attention_transpose(x);
-      ATTENTION_UNROLL for (int r = 0; r < 4; r++) s->query[(d + r) * 2 + j] = x[r] * scale;
-    }
-    for (; d < ATTENTION_DIM; d++) {
-      attention_vec x;
-      ATTENTION_UNROLL for (int l = 0; l < ATTENTION_LANES; l++) x[l] = row[l][d];
-      s->query[d * 2 + j] = x * scale;
-    }
-  }
-}
-
-INLINE void attention_store_results(const struct attention_state* s, float* out, int64_t rows, int64_t vecs) {
-  for (int64_t j = 0; j < vecs; j++) {
-    // 0: only keys at -inf. The result is zero then.
-    const attention_vec total = s->sum[j], factor = 1.0f / total;
-    const attention_int none = total == 0.0f;
-    const int64_t count = rows - j * ATTENTION_LANES;
-    float* to = out + j * ATTENTION_LANES * ATTENTION_OUT_ROW;
-    int64_t d = 0;
-    ATTENTION_ROLLED for (; d + 4 <= ATTENTION_DIM; d += 4) {
-      attention_vec x[4];
-      ATTENTION_UNROLL for (int r = 0; r < 4; r++) {
-        x[r] = none ? (attention_vec)0.0f : s->result[(d + r) * 2 + j] * factor;
-      }
-      attention_transpose(x);
-      ATTENTION_UNROLL for (int r = 0; r < 4; r++) {
-        attention_part(x[r], to + r * ATTENTION_OUT_ROW + d, ATTENTION_OUT_ROW, count - r);
-      }
-    }
-    for (; d < ATTENTION_DIM; d++) {
-      const attention_vec x = none ? (attention_vec)0.0f : s->result[d * 2 + j] * factor;
-      ATTENTION_UNROLL for (int l = 0; l < ATTENTION_LANES; l++) {
-        if (l < count) to[l * ATTENTION_OUT_ROW + d] = x[l];
-      }
-    }
-  }
-}
-
-// Scores become weights; the new maximum rescales what was summed before.
-INLINE void attention_weights(struct attention_state* s, int64_t keys, int64_t vecs) {
-  for (int64_t j = 0; j < vecs; j++) {
-    const attention_vec raised = s->raised[j];
-    // Nothing but -inf so far: any number gives weights of 0.
-    const attention_vec subtracted = raised == -__builtin_inff() ? (attention_vec)0.0f : raised;
-    const attention_vec rescale = attention_exp2(s->top[j] - subtracted);
-    s->top[j] = raised;
-    s->rescale[j] = rescale;
-    attention_vec sum[4];
-    ATTENTION_UNROLL for (int i = 0; i < 4; i++) sum[i] = (attention_vec)0.0f;
-    attention_vec* at = s->scores + j;
-    int64_t left = keys;
-    ATTENTION_ROLLED for (; left >= 4; left -= 4) {
-      ATTENTION_UNROLL for (int i = 0; i < 4; i++) {
-        const attention_vec w = attention_exp2(at[i * 2] - subtracted);
-        at[i * 2] = w;
-        sum[i] += w;
-      }
-      at += 8;
-    }
-    ATTENTION_UNROLL for (int i = 0; i < 3; i++) {
-      if (i < left) {
-        const attention_vec w = attention_exp2(at[i * 2] - subtracted);
-        at[i * 2] = w;
-        sum[i] += w;
-      }
-    }
-    s->sum[j] = attention_fma(s->sum[j], rescale, (sum[0] + sum[1]) + (sum[2] + sum[3]));
-  }
-}
-
-// Query rows q[rows], the first at position `first` of its sequence, against `keys` keys.
-INLINE void attention_strip(const float* q, const float* key, const float* value, int64_t keys, int64_t first,
-                            int64_t rows, float* out, struct attention_state* s) {
+// Query rows q[rows], the first at position `first` of its sequence.
+ATTENTION_NOINLINE void attention_strip(const float* q, const struct attention_head* h, int64_t first,
+                                        int64_t rows, float* out, struct attention_state* s) {
   const int64_t vecs = rows <= ATTENTION_LANES ? 1 : 2;
-  attention_load_queries(q, rows, s, vecs);
-  // Both registers, used or not: what lay in scratch could be slow to compute on.
-  ATTENTION_UNROLL for (int j = 0; j < 2; j++) {
-    s->top[j] = -__builtin_inff();
-    s->rescale[j] = s->sum[j] = (attention_vec)0.0f;
-  }
-  ATTENTION_ROLLED for (int64_t i = 0; i < ATTENTION_DIM * 2; i++) s->result[i] = (attention_vec)0.0f;
-  const int64_t visible = ATTENTION_CAUSAL ? attention_least(keys, first + rows) : keys;
+  attention_copy(q, ATTENTION_Q_ROW, rows, s->rows, ATTENTION_PITCH, vecs * ATTENTION_LANES);
+  attention_transpose(s->rows, ATTENTION_PITCH, vecs * ATTENTION_LANES, ATTENTION_DIM, (float*)s->query,
+                      ATTENTION_STRIP, (float)((double)ATTENTION_SCALE * 1.4426950408889634));
+  s->zero[0] = s->zero[1] = s->reference[0] = s->reference[1] = s->sum[0] = s->sum[1] = (attention_vec)0.0f;
+  s->block_sum[0] = s->block_sum[1] = __builtin_inff();
+  // What the next head reads, and what this strip writes. Short sequences are in a cache anyway.
+  const int64_t fetch = h->keys > 2 * ATTENTION_KEYS ? rows : 0;
+  s->inputs = (struct attention_fetch){
+      {h->key + first * ATTENTION_K_ROW + ATTENTION_DIM, h->value + first * ATTENTION_V_ROW + ATTENTION_DIM},
+      {ATTENTION_K_ROW, ATTENTION_V_ROW},
+      fetch};
+  s->outputs =
+      (struct attention_fetch){{q + ATTENTION_DIM, out}, {ATTENTION_Q_ROW, ATTENTION_OUT_ROW}, fetch};
+  const int64_t visible = ATTENTION_CAUSAL ? attention_least(h->keys, first + rows) : h->keys;
   for (int64_t k = 0; k < visible; k += ATTENTION_KEYS) {
     const int64_t count = attention_least(ATTENTION_KEYS, visible - k);
-    s->raised[0] = s->top[0], s->raised[1] = s->top[1];
-    attention_all_scores(key + k * ATTENTION_K_ROW, count, s, vecs);
+    const int64_t tiles = attention_tiles(count);
+    const float* value = s->values + h->packed * k * ATTENTION_VALUE;
+    if (!h->packed) attention_pack(h, k, count, s);
 #if ATTENTION_CAUSAL
-    const int hidden = k + count > first + 1;  // some query does not see all keys of the block
-    if (hidden) attention_hide(s, first - k, count);
+    const int hidden = k + tiles * ATTENTION_HEIGHT > first + 1;  // some query does not see all these keys
+    const int64_t seen = attention_least(count, first + 1 - k), all = seen > 0 ? seen : 0;
+#else
+    const int64_t all = count;  // keys that all queries see
 #endif
-    attention_weights(s, count, vecs);
-    attention_pack_values(value + k * ATTENTION_V_ROW, count, s->values);
+    const struct attention_product scores = {s->keys + h->packed * (k / ATTENTION_KEYS) * ATTENTION_KEY_BLOCK,
+                                             ATTENTION_KEY_PITCH,
+                                             ATTENTION_KEY_BLOCK,
+                                             s->query,
+                                             s->zero,
+                                             0,
+                                             s->scores,
+                                             &s->inputs};
+    const struct attention_product values = {value,
+                                             ATTENTION_VALUE,
+                                             all * ATTENTION_VALUE,
+                                             s->scores,
+                                             k == 0 ? s->zero : s->result,
+                                             k == 0 ? 0 : 2,
+                                             s->result,
+                                             &s->outputs};
+    // A block that finds references too low is computed again.
+    for (int raise = k == 0;; raise = 1) {
+      attention_multiply(&scores, tiles, vecs);
 #if ATTENTION_CAUSAL
-    if (hidden) {
-      attention_all_values_seen(s, count);
-      continue;
+      if (hidden) attention_hide(s, first - k, tiles * ATTENTION_HEIGHT);
+#endif
+      if (raise) attention_raise(s, tiles * ATTENTION_HEIGHT, k > 0);
+      attention_weights(s, count);
+      if (raise || attention_fits(s, vecs)) break;
     }
+    if (all > 0) attention_multiply(&values, ATTENTION_TILES, vecs);
+#if ATTENTION_CAUSAL
+    if (all < count) attention_values_seen(s, value, all, count, k + all == 0);
 #endif
-    attention_all_values(s, count, vecs);
+    s->sum[0] += s->block_sum[0], s->sum[1] += s->block_sum[1];
   }
-  attention_store_results(s, out, rows, vecs);
+  // A sum of 0: only keys at -inf. The result is zero then.
+  const attention_vec *sum = s->sum, none = 0.0f;
+  attention_scale(s->result, sum[0] == 0.0f ? none : 1.0f / sum[0], sum[1] == 0.0f ? none : 1.0f / sum[1]);
+  attention_transpose((float*)s->result, ATTENTION_STRIP, ATTENTION_PITCH, rows, s->rows, ATTENTION_PITCH,
+                      1.0f);
+  attention_copy(s->rows, ATTENTION_PITCH, rows, out, ATTENTION_OUT_ROW, rows);
 }
 
-static void attention(const struct Ctx* c, int64_t m0, int64_t m1, void* scratch) {
+// The items of a sequence are taken head by head, so that keys and values are packed once for all its units.
+static __attribute__((noinline, optnone)) void attention(const struct Ctx* c, int64_t m0, int64_t m1,
+                                                         void* scratch) {
   const int32_t *cu = attention_cu(c), *units = attention_units(c);
-  for (int64_t m = m0; m < m1; m++) {
-    const int64_t unit = m / ATTENTION_HEADS, head = m % ATTENTION_HEADS;
-    const int64_t kv_head = head / (ATTENTION_HEADS / ATTENTION_KV_HEADS);
-    const int64_t sequence = units[unit * 2], begin = cu[sequence], keys = cu[sequence + 1] - begin;
-    const int64_t end = attention_least(keys, units[unit * 2 + 1] + ATTENTION_BLOCK_ROWS);
-    const float* key = attention_k(c) + begin * ATTENTION_K_ROW + kv_head * ATTENTION_DIM;
-    const float* value = attention_v(c) + begin * ATTENTION_V_ROW + kv_head * ATTENTION_DIM;
-    for (int64_t first = units[unit * 2 + 1]; first < end; first += 2 * ATTENTION_LANES) {
-      const int64_t rows = attention_least(2 * ATTENTION_LANES, end - first);
-      const float* q = attention_q(c) + (begin + first) * ATTENTION_Q_ROW + head * ATTENTION_DIM;
-      float* out = attention_out(c) + (begin + first) * ATTENTION_OUT_ROW + head * ATTENTION_DIM;
-      attention_strip(q, key, value, keys, first, rows, out, scratch);
+  struct attention_state* s = scratch;
+#if defined(__SSE__)
+  // Numbers below 2^-126 become 0: they would take a hundred times as long.
+  const unsigned control = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(control | 0x8040);
+#endif
+  for (int64_t m = m0; m < m1;) {
+    const int32_t* unit = units + m / ATTENTION_HEADS * 2;
+    const int64_t begin = cu[unit[0]];
+    struct attention_head h;
+    h.key = 0;
+    h.keys = cu[unit[0] + 1] - begin;
+    h.packed = h.keys <= ATTENTION_RESIDENT;
+    const int64_t count = (h.keys + ATTENTION_BLOCK_ROWS - 1) / ATTENTION_BLOCK_ROWS;
+    const int64_t base = (m / ATTENTION_HEADS - unit[1] / ATTENTION_BLOCK_ROWS) * ATTENTION_HEADS;
+    const int64_t end = attention_least(m1, base + count * ATTENTION_HEADS);
+    for (; m < end; m++) {
+      const int64_t head = (m - base) / count, kv_head = head / (ATTENTION_HEADS / ATTENTION_KV_HEADS);
+      const float* key = attention_k(c) + begin * ATTENTION_K_ROW + kv_head * ATTENTION_DIM;
+      if (key != h.key) {
+        h.key = key;
+        h.value = attention_v(c) + begin * ATTENTION_V_ROW + kv_head * ATTENTION_DIM;
+        if (h.packed) attention_pack(&h, 0, h.keys, s);
+      }
+      int64_t first = (m - base) % count * ATTENTION_BLOCK_ROWS;
+      const int64_t last = attention_least(h.keys, first + ATTENTION_BLOCK_ROWS);
+      for (; first < last; first += ATTENTION_STRIP) {
+        attention_strip(attention_q(c) + (begin + first) * ATTENTION_Q_ROW + head * ATTENTION_DIM, &h, first,
+                        attention_least(ATTENTION_STRIP, last - first),
+                        attention_out(c) + (begin + first) * ATTENTION_OUT_ROW + head * ATTENTION_DIM, s);
+      }
     }
   }
+#if defined(__SSE__)
+  __builtin_ia32_ldmxcsr(control);
+#endif
 }
 
 #ifndef EDGE_PRELUDE

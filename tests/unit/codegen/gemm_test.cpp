@@ -117,12 +117,11 @@ TEST(AttentionNest, PackedSequences) {
       attention heads 3 kv_heads 3 dim 16 block_rows 32 scale 0.25{} q(b0 row 144 offset 0) k(b0 row 144 offset 48) v(b0 row 144 offset 96) out(b3 row 48 offset 0) cu(b1) units(b2)
     }} }})",
                  causal ? " causal" : ""),
-             .symbols = {105, 2, 4},
+             .symbols = {105, 2, 5},
              .fill =
                  [](std::vector<HostTensor>& b) {
                    b[1].store(std::vector<int64_t>{0, 35, 105});
-                   b[2].store(std::vector<int64_t>{0, 0, 0, 32, 1, 0, 1, 32});
-                   // The last unit, {1, 64}, is left out: its rows of b3 keep what they hold.
+                   b[2].store(std::vector<int64_t>{0, 0, 0, 32, 1, 0, 1, 32, 1, 64});
                  },
              .relative = 1e-4,
              .absolute = 1e-5}),

@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Isas, AttentionTemplate, ::testing::ValuesIn(template_i
                          [](const auto& isa) { return std::string(template_isa_name(isa.param)); });
 
 TEST_P(AttentionTemplate, MatchesTheReference) {
-  const std::vector<int> lengths = {1, 2, 5, 15, 16, 17, 31, 32, 33, 64, 65, 100, 130};
+  const std::vector<int> lengths = {1, 2, 5, 15, 16, 17, 31, 32, 33, 71, 72, 73, 100, 145};
   for (const bool causal : {false, true}) {
     for (const auto& [heads, kv_heads, dim] :
          std::vector<std::tuple<int, int, int>>{{3, 3, 32}, {4, 2, 20}, {2, 1, 64}, {2, 2, 7}}) {
@@ -169,28 +169,76 @@ TEST_P(AttentionTemplate, HiddenKeysDoNotExist) {
 }
 
 TEST_P(AttentionTemplate, ExtremeScores) {
-  Batch b({.heads = 1, .kv_heads = 1, .dim = 32, .scale = 1.0F}, {70});
+  constexpr int64_t kRows = 150;
+  Batch b({.heads = 1, .kv_heads = 1, .dim = 32, .scale = 1.0F}, {kRows});
   const TemplateKernel kernel = compile(b.spec);
   // One key far above the others takes all weight, in whatever block it lies.
-  for (const int64_t winner : {0, 63, 64, 69}) {
-    for (int64_t row = 0; row < 70; ++row)
+  for (const int64_t winner : {0, 71, 72, 143, 149}) {
+    for (int64_t row = 0; row < kRows; ++row)
       for (int d = 0; d < 32; ++d) {
         b.qkv[row * b.width + d] = 1.0F;
         b.qkv[row * b.width + b.spec.k_offset + d] = row == winner ? 100.0F : -100.0F;
       }
     Floats out(b.rows * b.spec.out_row, kCanary);
     run(kernel, b, out, 0, b.items());
-    for (int64_t row = 0; row < 70; ++row)
+    for (int64_t row = 0; row < kRows; ++row)
       for (int d = 0; d < 32; ++d) ASSERT_EQ(out[row * b.spec.out_row + d], b.v(winner, 0)[d]) << winner;
   }
   // Only -inf: zeros. A NaN key: NaN for every row.
-  for (int64_t row = 0; row < 70; ++row) b.qkv[row * b.width + b.spec.k_offset] = -kInfinity;
+  for (int64_t row = 0; row < kRows; ++row) b.qkv[row * b.width + b.spec.k_offset] = -kInfinity;
   Floats out(b.rows * b.spec.out_row, kCanary);
   run(kernel, b, out, 0, b.items());
   for (int d = 0; d < 32; ++d) ASSERT_EQ(out[d], 0.0F);
   b.qkv[30 * b.width + b.spec.k_offset] = std::nanf("");
   run(kernel, b, out, 0, b.items());
-  for (int64_t row = 0; row < 70; ++row) ASSERT_TRUE(std::isnan(out[row * b.spec.out_row + 5])) << row;
+  for (int64_t row = 0; row < kRows; ++row) ASSERT_TRUE(std::isnan(out[row * b.spec.out_row + 5])) << row;
+}
+
+// Scores of one query in two rise from block to block by more than a weight may, so that its reference is
+// raised again and again beside one that is not. Scores reach 216, where an ulp is 1.5e-5 of a weight.
+TEST_P(AttentionTemplate, RisingScores) {
+  for (const bool causal : {false, true}) {
+    Batch b({.heads = 1, .kv_heads = 1, .dim = 32, .causal = causal, .scale = 1.0F}, {300});
+    for (int64_t row = 0; row < b.rows; ++row)
+      for (int d = 0; d < 32; ++d) {
+        float* at = b.qkv.data() + row * b.width + d;
+        at[0] = d == 0 ? (row % 2 == 0 ? 1.0F : 0.0F) : at[0] * 0.1F;
+        if (d == 0) at[b.spec.k_offset] = 0.5F * static_cast<float>(row);
+      }
+    Floats out(b.rows * b.spec.out_row, kCanary);
+    run(compile(b.spec), b, out, 0, b.items());
+    for (int64_t row = 0; row < b.rows; ++row) {
+      const std::vector<double> want = reference(b, 0, row, 0);
+      for (int d = 0; d < 32; ++d)
+        ASSERT_NEAR(out[row * b.spec.out_row + d], want[static_cast<size_t>(d)], 1e-4)
+            << row << " " << causal;
+    }
+    AttentionKernelSpec spec = b.spec;
+    spec.block_rows = 1;
+    Batch single(spec, {300});
+    std::copy_n(b.qkv.data(), b.qkv.size(), single.qkv.data());
+    Floats other(b.rows * b.spec.out_row, kCanary);
+    run(compile(spec), single, other, 0, single.items());
+    EXPECT_EQ(std::memcmp(other.data(), out.data(), sizeof(float) * static_cast<size_t>(out.size())), 0)
+        << causal;
+  }
+}
+
+// Heads whose keys and values are too many to stay packed.
+TEST_P(AttentionTemplate, LargeHeads) {
+  for (const bool causal : {false, true}) {
+    Batch b({.heads = 2, .kv_heads = 1, .dim = 512, .causal = causal, .scale = 0.03F}, {150, 3});
+    Floats out(b.rows * b.spec.out_row, kCanary);
+    run(compile(b.spec), b, out, 0, b.items());
+    for (int s = 0; s < 2; ++s)
+      for (int64_t row = b.cu[static_cast<size_t>(s)]; row < b.cu[static_cast<size_t>(s) + 1]; ++row)
+        for (int h = 0; h < 2; ++h) {
+          const std::vector<double> want = reference(b, s, row - b.cu[static_cast<size_t>(s)], h);
+          for (int d = 0; d < 512; ++d)
+            ASSERT_NEAR(out[row * b.spec.out_row + h * 512 + d], want[static_cast<size_t>(d)], 1e-5)
+                << row << " head " << h << " causal " << causal;
+        }
+  }
 }
 
 }  // namespace

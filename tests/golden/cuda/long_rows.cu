@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(256) k(const i64* n, const u16* b0,
       const Pack<u16, 8> t2 = load_vector<8>(b0 + (8192 * m + i1));
       #pragma unroll
       for (i32 j = 0; j < 8; ++j) {
-        a0 = max_of(a0, f32_from_f16(t2.v[j]));
+        a0 = max_of<float>(a0, f32_from_f16(t2.v[j]));
       }
     }
     const float v0 = block_reduce<8>(a0, Max{});

@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(128) k(const i64* n, const float* b
   for (i64 m = (i64)blockIdx.x * 4 + threadIdx.x / 32; m < s0; m += (i64)gridDim.x * 4) {
     float a0 = -__int_as_float(0x7f800000);
     for (i64 i1 = lane; i1 < s1; i1 += 32) {
-      a0 = max_of(a0, b0[s1 * m + i1]);
+      a0 = max_of<float>(a0, b0[s1 * m + i1]);
     }
     const float v0 = warp_reduce(a0, Max{});
     __syncwarp();

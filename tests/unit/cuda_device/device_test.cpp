@@ -146,7 +146,7 @@ TEST_F(Code, all_of_it_or_none) {
   const auto device = open();
   const KernelBlob good = kernel_image("pool").to_blob();
   CudaImage unknown = kernel_image("pool");
-  unknown.cubin.assign(4, std::byte{1});
+  unknown.cubin.assign(64, std::byte{1});  // as much as the fake looks at
   const KernelBlob bad = unknown.to_blob();
   const NamedBlob both[] = {{"kernel:a", &good}, {"kernel:b", &bad}};
   EXPECT_EQ(device->load_code(both).error().code, ErrorCode::kCorruption);

@@ -283,8 +283,12 @@ class Expander {
   static bool has_products(const Node& node) {
     return node.op->kind == OpKind::kMatmul || node.op->name == "aten.scaled_dot_product_attention";
   }
-  // What the op table makes of the node, in parts.
-  Result<std::vector<ValueId>> decomposed(const Node& node, const std::vector<ValueId>& in) {
+  // What the op table makes of the node, in parts. f16 and bf16 are computed in f32 and rounded once, at the
+  // results.
+  Result<std::vector<ValueId>> decomposed(const Node& node, const std::vector<ValueId>& given) {
+    const DType dtype = type(given[0]).dtype;
+    std::vector<ValueId> in;
+    for (const ValueId v : given) in.push_back(v == kNoValue || !is_floating(type(v).dtype) ? v : widened(v));
     Graph alone("parts");
     alone.symbols() = out_.graph.symbols();
     GraphBuilder b(alone);
@@ -312,7 +316,8 @@ class Expander {
       for (size_t i = 0; i < values.size(); ++i) own[part.outputs[i]] = values[i];
     }
     std::vector<ValueId> values;
-    for (const ValueId v : *results) values.push_back(own.at(v));
+    for (const ValueId v : *results)
+      values.push_back(is_floating(dtype) ? narrowed(own.at(v), dtype) : own.at(v));
     return values;
   }
 

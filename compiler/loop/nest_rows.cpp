@@ -218,6 +218,15 @@ bool NestEmitter::reads_gemm(ValueId v) {
 
 // A value of several uses serves them all; what is computed from it alone need not be held besides.
 ValueId NestEmitter::worth_holding(ValueId v) {
+  // Products that are summed are not rounded in between, whoever computes their factors.
+  const auto is_summed = [&](ValueId product) {
+    const auto& users = g_.users_of(product);
+    return node(producer(product)).op->name == "aten.mul" &&
+           std::any_of(users.begin(), users.end(), [&](NodeId u) { return node(u).op->name == "aten.sum"; });
+  };
+  if (is_summed(v))
+    for (const ValueId input : node(producer(v)).inputs)
+      if (!is_held(g_.base(input)) && reads_gemm(input)) return worth_holding(g_.base(input));
   for (ValueId w = v;;) {
     if (g_.users_of(w).size() > 1 || is_stored(w)) return w;
     if (g_.kind(producer(w)) != NodeKind::kPure) return v;

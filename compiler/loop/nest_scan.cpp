@@ -59,7 +59,8 @@ void NestEmitter::emit_scan(Batch& batch) {
     const ExprId sum = b_->value(let(e, loop));
     lane_body.push_back({StoreLocal{local_of_.at(v), loop.column, sum}});
     if (is_stored(v))
-      lane_body.push_back({Store{argument(v, Access::kOut), row_ * batch.columns + loop.column, sum}});
+      lane_body.push_back(
+          {Store{argument(v, Access::kOut), row_ * batch.columns + loop.column, stored(v, sum)}});
     if (is_lane) {
       body.push_back({For{lane, std::move(lane_body)}});
     } else {

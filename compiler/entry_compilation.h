@@ -32,7 +32,8 @@ struct EntryCompilation {
   const CompileSite& preferred() const { return accelerator.compiles() ? accelerator : host; }
 };
 
-// Version of what a Program means to the runtime: part of the key of every stored entry.
-constexpr int kProgramVersion = 1;
+// Version of what a Program means to the runtime and of how graphs are lowered to it: part of the key of
+// every stored entry.
+constexpr int kProgramVersion = 2;
 
 }  // namespace edge_infer

@@ -114,8 +114,10 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
 
 Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const TensorView> inputs,
                                                               const CallSettings& settings) {
-  // max-autotune makes the stored entry anew, from measurements that may be stored.
-  const bool may_be_stored = compilation_.cache != nullptr && !compilation_.max_autotune;
+  // max-autotune makes the stored entry anew, from measurements that may be stored; a dump shows how the
+  // entry is made, so it is made.
+  const bool may_be_stored =
+      compilation_.cache != nullptr && !compilation_.max_autotune && dump_folder().empty();
   const bool accelerates = uses(compilation_.accelerator);
   if (may_be_stored && accelerates) {
     if (auto entry = stored(compilation_.accelerator, inputs, settings)) return *std::move(entry);

@@ -45,7 +45,7 @@ void add_model_options(CLI::App& command, ModelOptions& options, bool with_preci
   command
       .add_option("--precision", options.embedder.precision,
                   "fp32 | fp16 | bf16 | auto; fp32 on processors, auto elsewhere, unless given")
-      ->check(CLI::IsMember({"fp32", "bf16", "auto"}));
+      ->check(CLI::IsMember({"fp32", "fp16", "bf16", "auto"}));
   command.add_option("--max-length", options.embedder.max_length, "tokens of a text, special ones included")
       ->check(CLI::Range(1, 1 << 20));
 }

@@ -1,6 +1,7 @@
 #include "apps/cli/report.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "runtime/base/log.h"
 
@@ -18,7 +19,10 @@ int report_usage(const std::string& message) {
 
 void log_to_stderr() {
   set_log_sink([](LogLevel level, std::string_view message) {
-    if (level == LogLevel::kWarning) fmt::print(stderr, "edge-infer: {}\n", message);
+    // Who names topics wants to read about them.
+    static const char* const topics = std::getenv("EDGE_INFER_LOGS");
+    const bool wanted = topics != nullptr && *topics != '\0';
+    if (level == LogLevel::kWarning || wanted) fmt::print(stderr, "edge-infer: {}\n", message);
   });
 }
 

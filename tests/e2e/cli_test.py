@@ -28,6 +28,12 @@ check(compiled.code == 0 and "compiled kernels" in compiled.out, "compile makes 
 stats = json.loads(cli("cache", "stats", "--json").out)
 check(stats["entries"] == 1 and 5 <= stats["kernels"] <= 14 and stats["compiled"] == stats["kernels"],
       f"cache stats count entries and kernels: {stats}")
+dumped = tmp / "dumped"
+told = run("compile", "--model", MODEL, env={**env, "EDGE_INFER_DUMP": str(dumped), "EDGE_INFER_LOGS": "fusion,cache,guards,compile"})
+check(told.code == 0 and (dumped / "loops.txt").exists() and (dumped / "kernels.txt").exists(), "EDGE_INFER_DUMP writes with a warm cache, too")
+check(all(word in told.err for word in ("form 0", "dtype(input 0) == i32", "kernels from the cache, 0 compiled")), f"EDGE_INFER_LOGS tells: {told.err[:400]}")
+half = cli("embed", "--model", MODEL, "--device", "cpu", "--precision", "fp16", "x")
+check(half.code == 1 and "fp16" in half.err and half.out == "", f"fp16 on a processor is an error: {half.code} {half.err}")
 
 # embed
 a = cli("embed", "--model", MODEL, "Harbour gate", "A second text")

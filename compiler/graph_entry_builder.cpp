@@ -28,16 +28,14 @@ const char* precision_name(CallSettings::Precision precision) {
   return "?";
 }
 
-// What products round their operands to at a site: precisions that it has no products for are served in f32,
-// which is at least as accurate.
-DType product_type(const CompileSite& site, const CallSettings& settings) {
+}  // namespace
+
+DType product_type(const CodeGenerator& generator, const CallSettings& settings) {
   DType type = DType::kF32;
   if (settings.precision == CallSettings::Precision::kBF16) type = DType::kBF16;
   if (settings.precision == CallSettings::Precision::kF16) type = DType::kF16;
-  return site.generator->accumulation_class(type).empty() ? DType::kF32 : type;
+  return generator.accumulation_class(type).empty() ? DType::kF32 : type;
 }
-
-}  // namespace
 
 GraphEntryBuilder::GraphEntryBuilder(Graph graph, std::shared_ptr<ConstantSource> constants,
                                      EntryCompilation compilation)
@@ -60,7 +58,7 @@ EntryKey GraphEntryBuilder::entry_key(const CompileSite& site, const CallSetting
   key.settings = fmt::format("precision={};deterministic={}", precision_name(settings.precision),
                              settings.deterministic ? 1 : 0);
   // Whether this process may use the matrix unit shows in the class alone.
-  if (const DType type = product_type(site, settings); type != DType::kF32)
+  if (const DType type = product_type(*site.generator, settings); type != DType::kF32)
     key.settings += ";class=" + site.generator->accumulation_class(type);
   key.options = fmt::format("program={}", kProgramVersion);
   key.generator = site.generator->version();
@@ -147,7 +145,7 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::compiled(const CompileSite& si
   EDGE_INFER_RETURN_IF_ERROR(site.compiler->available());
   CompileOptions options;
   options.passes.is_cancelled = is_cancelled;
-  options.precision = product_type(site, settings);
+  options.precision = product_type(*site.generator, settings);
   if (compilation_.max_autotune)
     options.schedule = [&](const loop::LoopNest& nest) {
       return tuned_schedule(nest, site, compilation_.cache.get(), is_cancelled);

@@ -13,6 +13,10 @@
 
 namespace edge_infer {
 
+// What products round their operands to: precisions that the generator has no products for are served in f32,
+// which is at least as accurate.
+DType product_type(const CodeGenerator& generator, const CallSettings& settings);
+
 class GraphEntryBuilder final : public EntryBuilder {
  public:
   // `constants` finds the graph's constants by name and outlives the builder and its entries.

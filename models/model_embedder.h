@@ -37,6 +37,7 @@ class ModelEmbedder final : public Embedder {
   const Module& module() const { return *module_; }
   const ModelConstants& constants() const { return *constants_; }
   const Device& device() const { return *device_; }
+  const CallSettings& settings() const { return settings_; }
   // Whether compiled kernels serve (all entries).
   bool is_compiled() const;
   KernelCache* cache() const { return cache_.get(); }

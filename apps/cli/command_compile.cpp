@@ -10,6 +10,7 @@
 #include "apps/cli/report.h"
 #include "compiler/codegen/registry.h"
 #include "compiler/dump.h"
+#include "compiler/graph_entry_builder.h"
 #include "models/hub/model_directory.h"
 #include "models/model_embedder.h"
 
@@ -21,14 +22,11 @@ struct CompileArguments {
   std::string mode = "default", dump;
 };
 
-Status dump(const ModelEmbedder& embedder, const std::string& precision, const std::string& dir) {
+Status dump(const ModelEmbedder& embedder, const std::string& dir) {
   EDGE_INFER_ASSIGN(const Graph graph, embedder.graph());
   EDGE_INFER_ASSIGN(const TargetCompiler target, open_compiler(embedder.device().target().name));
   CompileOptions options;
-  if (precision == "bf16") options.precision = DType::kBF16;
-  if (precision == "fp16") options.precision = DType::kF16;
-  if (precision == "auto" || (precision.empty() && !embedder.device().target().has_prebuilt))
-    options.precision = target.generator->fastest_precision();
+  options.precision = product_type(*target.generator, embedder.settings());
   EDGE_INFER_ASSIGN(const CompiledGraph compiled,
                     compile(graph, embedder.device().target(), *target.generator, *target.compiler, options));
   return write_dump(compiled, *target.compiler, dir);
@@ -48,7 +46,7 @@ Status compile_model(const CompileArguments& a) {
       (kernel.name.starts_with("kernel:") ? compiled : prebuilt).insert(kernel.name);
   fmt::print("{} for {}: {} compiled kernels, {} prebuilt, ready in {:.0f} ms\n", a.model.model,
              embedder->device().target().name, compiled.size(), prebuilt.size(), spent.count());
-  if (!a.dump.empty()) EDGE_INFER_RETURN_IF_ERROR(dump(*embedder, options.precision, a.dump));
+  if (!a.dump.empty()) EDGE_INFER_RETURN_IF_ERROR(dump(*embedder, a.dump));
   return {};
 }
 

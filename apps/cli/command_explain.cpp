@@ -12,6 +12,7 @@
 #include "apps/cli/report.h"
 #include "compiler/codegen/registry.h"
 #include "compiler/dump.h"
+#include "compiler/graph_entry_builder.h"
 #include "compiler/tuned_schedule.h"
 #include "models/hub/model_directory.h"
 #include "models/model_embedder.h"
@@ -67,8 +68,10 @@ ordered_json describe_entry(const Entry& entry) {
 Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
   EDGE_INFER_ASSIGN(const Graph graph, e.graph());
   EDGE_INFER_ASSIGN(const TargetCompiler target, open_compiler(e.device().target().name));
+  CompileOptions options;
+  options.precision = product_type(*target.generator, e.settings());
   EDGE_INFER_ASSIGN(const CompiledGraph compiled,
-                    compile(graph, e.device().target(), *target.generator, *target.compiler, {}));
+                    compile(graph, e.device().target(), *target.generator, *target.compiler, options));
   ordered_json passes = ordered_json::array();
   for (const PassReport& pass : compiled.passes)
     passes.push_back({{"pass", pass.name}, {"changed", pass.changed}, {"us", pass.seconds * 1e6}});

@@ -32,6 +32,12 @@ dumped = tmp / "dumped"
 told = run("compile", "--model", MODEL, env={**env, "EDGE_INFER_DUMP": str(dumped), "EDGE_INFER_LOGS": "fusion,cache,guards,compile"})
 check(told.code == 0 and (dumped / "loops.txt").exists() and (dumped / "kernels.txt").exists(), "EDGE_INFER_DUMP writes with a warm cache, too")
 check(all(word in told.err for word in ("form 0", "dtype(input 0) == i32", "kernels from the cache, 0 compiled")), f"EDGE_INFER_LOGS tells: {told.err[:400]}")
+for precision in ("fp32", "bf16"):
+    cli("compile", "--model", MODEL, "--precision", precision)
+    told = json.loads(cli("explain", "--model", MODEL, "--precision", precision, "--json").out)
+    running = [k["kernel"][:15] for k in told["entries"][0]["kernels"] if k["kernel"].startswith("kernel:")]
+    text = "\n".join(told["kernel_nodes"])
+    check(running and all(k in text for k in running), f"explain describes the kernels that run in {precision}: {running} {text[:300]}")
 half = cli("embed", "--model", MODEL, "--device", "cpu", "--precision", "fp16", "x")
 check(half.code == 1 and "fp16" in half.err and half.out == "", f"fp16 on a processor is an error: {half.code} {half.err}")
 

@@ -200,6 +200,7 @@ Status IndexStore::release_passages(int64_t file) {
   for (const auto& [id, count] : counts) {
     Statement& drop = s_->unreference_vector;
     EDGE_INFER_ASSIGN(const bool row, drop.bind(0, id).bind(1, count).step());
+    dropped_passages_ += count;
     if (!row)
       return fail(ErrorCode::kCorruption, "\"{}\": vector {} is missing", database_->path().native(), id);
     const int64_t refs = drop.integer(0), slot = drop.integer(1);
@@ -300,6 +301,12 @@ Status IndexStore::compact() {
     }
     EDGE_INFER_RETURN_IF_ERROR(commit());
   }
+  // FTS5 keeps the words of deleted passages until segments happen to merge; merging all of them costs as
+  // much as what is left is large.
+  EDGE_INFER_ASSIGN(const int64_t live, database_->integer("SELECT count(*) FROM chunk"));
+  if (dropped_passages_ > 0 && dropped_passages_ >= live)
+    EDGE_INFER_RETURN_IF_ERROR(database_->run("INSERT INTO chunk_fts(chunk_fts) VALUES('optimize')"));
+  dropped_passages_ = 0;
   return database_->run("PRAGMA incremental_vacuum");
 }
 

@@ -62,8 +62,9 @@ class IndexStore {
   Status touch(const FileRecord& record);
   // Forgets a file with its passages. False: it was not known.
   Result<bool> remove(std::string_view path);
-  // Moves vectors out of the last blocks while more than a quarter of all places is free, and returns free
-  // pages to the system. Needs no transaction around it.
+  // Moves vectors out of the last blocks while more than a quarter of all places is free, merges the word
+  // index when this store has dropped at least as many passages as are left, and returns free pages to the
+  // system. Needs no transaction around it.
   Status compact();
 
   // Reading; inside or outside of a transaction.
@@ -84,6 +85,7 @@ class IndexStore {
 
   std::unique_ptr<Database> database_;
   int64_t dimensions_;
+  int64_t dropped_passages_ = 0;  // since the word index was last merged
   std::optional<Transaction> transaction_;
   std::optional<VectorBlocks> blocks_;
   std::unique_ptr<Statements> s_;

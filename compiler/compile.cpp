@@ -121,7 +121,7 @@ class Compilation {
   Status add_fused_forms(LoopProgram loops) {
     const std::vector<int64_t> classes = generator_.row_classes();
     const SymInt rows = most_rows(loops, has_gemm);
-    if (classes.empty() || options_.schedule || rows.constant()) return add_form(std::move(loops));
+    if (classes.empty() || rows.constant()) return add_form(std::move(loops));
     SymInt below = 0;
     for (const int64_t most : classes) {
       EDGE_INFER_RETURN_IF_ERROR(add_form(loops, most));
@@ -138,7 +138,7 @@ class Compilation {
     std::vector<ProgramForm::Kernel> kernels;
     std::vector<size_t> used;
     for (const LoopNest& nest : loops.nests) {
-      const Schedule schedule = options_.schedule ? options_.schedule(nest)
+      const Schedule schedule = options_.schedule ? options_.schedule(nest, rows)
                                 : rows > 0        ? generator_.schedule_for(nest, rows)
                                                   : Schedule();
       EDGE_INFER_ASSIGN(KernelPlan plan, plan_kernel(nest, schedule, generator_, compiler_));
@@ -149,6 +149,7 @@ class Compilation {
     }
     out_.forms.push_back(std::move(loops));
     out_.when.emplace_back(1);
+    out_.rows.push_back(rows);
     out_.form_kernels.push_back(std::move(used));
     kernels_.push_back(std::move(kernels));
     return {};

@@ -21,8 +21,8 @@ struct CompileOptions {
   PipelineOptions passes{};       // `passes.passes` empty: the compile pipeline
   bool fuse = true;               // false: each graph op a kernel of its own
   DType precision = DType::kF32;  // kF16, kBF16: linears round their operands to it
-  // The schedule of a nest; empty: the generator's own choice.
-  std::function<Schedule(const loop::LoopNest&)> schedule{};
+  // The schedule of a nest in the form for a row class (CompiledGraph::rows); empty: the generator's own.
+  std::function<Schedule(const loop::LoopNest&, int64_t rows)> schedule{};
 };
 
 // One distinct kernel of a compiled graph.
@@ -43,6 +43,7 @@ struct CompiledGraph {
   // Fused, once for each of the generator's row classes; then, where there is one, for few rows a worker.
   std::vector<loop::LoopProgram> forms;
   std::vector<SymInt> when;                       // when each form runs
+  std::vector<int64_t> rows;                      // most rows of each form's class; 0: it has none
   std::vector<std::vector<size_t>> form_kernels;  // of each form, for each of its nests: which of `kernels`
   std::vector<KernelPlan> kernels;                // distinct, in order of first use
   Program program;

@@ -18,14 +18,23 @@ struct CompileSite {
   bool compiles() const { return generator != nullptr && compiler != nullptr; }
 };
 
+// How much is done before the first call, so that later ones take less time. Each includes the one before.
+enum class CompileMode {
+  kDefault,
+  kReduceOverhead,  // what a device makes at the first call of a kind is made at once: Executable::prepare()
+  kMaxAutotune,     // the candidates of each kernel are measured; the choice is kept in the cache
+};
+// "default", "reduce-overhead", "max-autotune". Errors: kInvalidArgument listing the names.
+Result<CompileMode> parse_compile_mode(std::string_view name);
+
 // Without a site that compiles the fallback serves; without `cache` nothing is kept.
 struct EntryCompilation {
   CompileSite host;         // the device of the prebuilt kernels
   CompileSite accelerator;  // preferred where there is one; the host answers until its entry is made, and
                             // when it fails
   std::shared_ptr<KernelCache> cache;
-  bool eager = false;         // the fallback only
-  bool max_autotune = false;  // measure the candidates of each kernel; the choice is kept in the cache
+  bool eager = false;  // the fallback only
+  CompileMode mode = CompileMode::kDefault;
 
   bool compiles() const { return !eager && (host.compiles() || accelerator.compiles()); }
   // The site whose entries serve in the end.

@@ -30,6 +30,14 @@ const char* precision_name(CallSettings::Precision precision) {
 
 }  // namespace
 
+Result<CompileMode> parse_compile_mode(std::string_view name) {
+  if (name == "default") return CompileMode::kDefault;
+  if (name == "reduce-overhead") return CompileMode::kReduceOverhead;
+  if (name == "max-autotune") return CompileMode::kMaxAutotune;
+  return fail(ErrorCode::kInvalidArgument,
+              "unknown mode \"{}\", expected default, reduce-overhead or max-autotune", name);
+}
+
 DType product_type(const CodeGenerator& generator, const CallSettings& settings) {
   DType type = DType::kF32;
   if (settings.precision == CallSettings::Precision::kBF16) type = DType::kBF16;
@@ -46,7 +54,7 @@ bool GraphEntryBuilder::uses(const CompileSite& site) const {
   return &site != &compilation_.accelerator || !accelerator_lost_.load();
 }
 
-EntryKey GraphEntryBuilder::entry_key(const CompileSite& site, const CallSettings& settings) {
+EntryKey GraphEntryBuilder::entry_key(const CompileSite& site, const CallSettings& settings, bool tuned) {
   EntryKey key;
   {
     const std::lock_guard lock(hash_mutex_);
@@ -61,6 +69,7 @@ EntryKey GraphEntryBuilder::entry_key(const CompileSite& site, const CallSetting
   if (const DType type = product_type(*site.generator, settings); type != DType::kF32)
     key.settings += ";class=" + site.generator->accumulation_class(type);
   key.options = fmt::format("program={}", kProgramVersion);
+  if (tuned) key.options += fmt::format(";tuned on {}", site.device->measured_on());
   key.generator = site.generator->version();
   key.compiler = site.compiler->identity();
   return key;
@@ -71,7 +80,10 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
                                                          const CallSettings& settings) {
   KernelCache& cache = *compilation_.cache;
   const Device& device = *site.device;
-  EntryKey key = entry_key(site, settings);
+  // What was tuned here is best in every mode; in max-autotune nothing else will do.
+  EntryKey key = entry_key(site, settings, true);
+  if (compilation_.mode != CompileMode::kMaxAutotune && !cache.has_entry(key))
+    key = entry_key(site, settings, false);
   // Where nothing can be compiled, what another compiler made is better than the fallback.
   if (!site.compiler->available())
     if (auto other = cache.find_other_compiler(key)) key = *std::move(other);
@@ -107,15 +119,19 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
   Result<std::unique_ptr<Executable>> bound = device.bind(std::move(stored->program), *constants_);
   if (!bound) return forget(bound.error());
   entry->program = *std::move(bound);
+  EDGE_INFER_RETURN_IF_ERROR(prepare(*entry));
   return entry;
+}
+
+Status GraphEntryBuilder::prepare(const Entry& entry) const {
+  if (compilation_.mode == CompileMode::kDefault) return {};
+  return entry.program->prepare();
 }
 
 Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const TensorView> inputs,
                                                               const CallSettings& settings) {
-  // max-autotune makes the stored entry anew, from measurements that may be stored; a dump shows how the
-  // entry is made, so it is made.
-  const bool may_be_stored =
-      compilation_.cache != nullptr && !compilation_.max_autotune && dump_folder().empty();
+  // A dump shows how the entry is made, so it is made.
+  const bool may_be_stored = compilation_.cache != nullptr && dump_folder().empty();
   const bool accelerates = uses(compilation_.accelerator);
   if (may_be_stored && accelerates) {
     if (auto entry = stored(compilation_.accelerator, inputs, settings)) return *std::move(entry);
@@ -146,12 +162,21 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::compiled(const CompileSite& si
   CompileOptions options;
   options.passes.is_cancelled = is_cancelled;
   options.precision = product_type(*site.generator, settings);
-  if (compilation_.max_autotune)
-    options.schedule = [&](const loop::LoopNest& nest) {
-      return tuned_schedule(nest, site, compilation_.cache.get(), is_cancelled);
-    };
   EDGE_INFER_ASSIGN(CompiledGraph compiled,
                     compile(graph_, site.device->target(), *site.generator, *site.compiler, options));
+  bool tuned = false;
+  if (compilation_.mode == CompileMode::kMaxAutotune) {
+    const TunedSchedules schedules = tune_schedules(compiled, site, compilation_.cache.get(), is_cancelled);
+    options.schedule = [&](const loop::LoopNest& nest, int64_t rows) {
+      return schedules.find(nest, rows, site);
+    };
+    EDGE_INFER_ASSIGN(compiled,
+                      compile(graph_, site.device->target(), *site.generator, *site.compiler, options));
+    tuned = schedules.complete;
+    options.schedule = {};
+    if (log_topics().compile)
+      for (const TunedNest& nest : schedules.nests) log_info("{}", nest.text());
+  }
   EDGE_INFER_ASSIGN(const ObtainReport report, obtain_kernels(compiled.kernels, *site.device, *site.compiler,
                                                               compilation_.cache.get(), is_cancelled));
   if (log_topics().fusion) log_info("fusion\n{}{}", describe_kernels(compiled), describe_unfused(compiled));
@@ -166,8 +191,9 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::compiled(const CompileSite& si
   entry->guards = guards;
   const std::string text = compilation_.cache != nullptr ? print_entry(guards, compiled.program) : "";
   EDGE_INFER_ASSIGN(entry->program, site.device->bind(std::move(compiled.program), *constants_));
+  EDGE_INFER_RETURN_IF_ERROR(prepare(*entry));
   if (compilation_.cache != nullptr) {
-    const EntryKey key = entry_key(site, settings);
+    const EntryKey key = entry_key(site, settings, tuned);
     compilation_.cache->put_graph(key.graph_hash, print(graph_));
     compilation_.cache->put_entry(key, text);
     compilation_.cache->add_event("entry", "entry:" + key.id(), summary);

@@ -37,7 +37,10 @@ class GraphEntryBuilder final : public EntryBuilder {
                                         const CallSettings& settings);
   Result<std::shared_ptr<Entry>> compiled(const CompileSite& site, const GuardSet& guards,
                                           const CallSettings& settings);
-  EntryKey entry_key(const CompileSite& site, const CallSettings& settings);
+  // `tuned`: of the entry whose schedules were measured on the site's device.
+  EntryKey entry_key(const CompileSite& site, const CallSettings& settings, bool tuned);
+  // The entry made ready for the mode.
+  Status prepare(const Entry& entry) const;
 
   Graph graph_;
   std::shared_ptr<ConstantSource> constants_;

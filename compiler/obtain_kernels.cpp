@@ -21,6 +21,12 @@ class Obtaining {
         is_cancelled_(is_cancelled),
         patience_(patience) {}
 
+  // What befalls a kernel is noted here, one a kernel, and the others go on.
+  void note_failures(std::vector<Status>& statuses) {
+    statuses.assign(kernels_.size(), Status());
+    statuses_ = &statuses;
+  }
+
   Result<ObtainReport> run() {
     std::vector<const KernelPlan*> missing;
     EDGE_INFER_RETURN_IF_ERROR(load_stored(missing));
@@ -77,10 +83,32 @@ class Obtaining {
     }
     std::vector<NamedBlob> named;
     for (size_t i = 0; i < blobs.size(); ++i) named.push_back({found[i]->name, &blobs[i]});
-    if (named.empty()) return {};
-    EDGE_INFER_ASSIGN(const auto loaded, device_.load_code(named));
-    report_.from_cache += static_cast<int64_t>(named.size());
+    EDGE_INFER_ASSIGN(const std::vector<bool> loaded, load(found, named));
+    report_.from_cache += std::ranges::count(loaded, true);
     return {};
+  }
+
+  bool goes_on(const KernelPlan& plan, const Error& error) {
+    if (statuses_ == nullptr || error.code == ErrorCode::kCancelled || error.code == ErrorCode::kDeviceLost)
+      return false;
+    (*statuses_)[static_cast<size_t>(&plan - kernels_.data())] = std::unexpected(error);
+    return true;
+  }
+
+  // Which of them are loaded: all, unless failures are noted.
+  Result<std::vector<bool>> load(const std::vector<const KernelPlan*>& plans,
+                                 std::span<const NamedBlob> named) {
+    std::vector<bool> done(named.size(), true);
+    if (named.empty()) return done;
+    const auto together = device_.load_code(named);
+    if (together) return done;
+    if (statuses_ == nullptr) return std::unexpected(together.error());
+    for (size_t i = 0; i < named.size(); ++i)
+      if (const auto one = device_.load_code(named.subspan(i, 1)); !one) {
+        if (!goes_on(*plans[i], one.error())) return std::unexpected(one.error());
+        done[i] = false;
+      }
+    return done;
   }
 
   Status compile(const std::vector<const KernelPlan*>& plans) {
@@ -90,19 +118,23 @@ class Obtaining {
     for (const KernelPlan* plan : plans) sources.push_back(plan->generated.source);
     std::vector<Result<CompiledKernel>> compiled = compiler_.compile(sources, is_cancelled_);
     std::vector<NamedBlob> named;
+    std::vector<const KernelPlan*> made;
     for (size_t i = 0; i < plans.size(); ++i) {
       if (!compiled[i]) {
         if (compiled[i].error().code == ErrorCode::kCancelled) return std::unexpected(compiled[i].error());
         if (cache_ != nullptr) cache_->add_event("failed", plans[i]->name, compiled[i].error().message);
+        if (goes_on(*plans[i], compiled[i].error())) continue;
         return fail_with_context(compiled[i].error(), plans[i]->name);
       }
       report_.compile_seconds += compiled[i]->seconds;
       named.push_back({plans[i]->name, &compiled[i]->blob});
+      made.push_back(plans[i]);
     }
-    EDGE_INFER_ASSIGN(const auto loaded, device_.load_code(named));
-    for (size_t i = 0; i < plans.size(); ++i) {
+    EDGE_INFER_ASSIGN(const std::vector<bool> loaded, load(made, named));
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!loaded[i]) continue;
       ++report_.compiled;
-      if (cache_ != nullptr) cache_->put_kernel(plans[i]->key, compiled[i]->blob);
+      if (cache_ != nullptr) cache_->put_kernel(made[i]->key, *named[i].blob);
     }
     return {};
   }
@@ -113,6 +145,7 @@ class Obtaining {
   KernelCache* cache_;
   const std::function<bool()>& is_cancelled_;
   std::chrono::milliseconds patience_;
+  std::vector<Status>* statuses_ = nullptr;
   ObtainReport report_;
 };
 
@@ -123,6 +156,16 @@ Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const D
                                     const std::function<bool()>& is_cancelled,
                                     std::chrono::milliseconds patience) {
   return Obtaining(kernels, device, compiler, cache, is_cancelled, patience).run();
+}
+
+Result<std::vector<Status>> obtain_candidates(std::span<const KernelPlan> kernels, const Device& device,
+                                              KernelCompiler& compiler, KernelCache* cache,
+                                              const std::function<bool()>& is_cancelled) {
+  std::vector<Status> statuses;
+  Obtaining obtaining(kernels, device, compiler, cache, is_cancelled, std::chrono::seconds(20));
+  obtaining.note_failures(statuses);
+  EDGE_INFER_RETURN_IF_ERROR(obtaining.run());
+  return statuses;
 }
 
 }  // namespace edge_infer

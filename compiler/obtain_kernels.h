@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "compiler/codegen/kernel_compiler.h"
 #include "compiler/compile.h"
@@ -28,5 +29,11 @@ Result<ObtainReport> obtain_kernels(std::span<const KernelPlan> kernels, const D
                                     KernelCompiler& compiler, KernelCache* cache,
                                     const std::function<bool()>& is_cancelled,
                                     std::chrono::milliseconds patience = std::chrono::seconds(20));
+
+// As obtain_kernels(), where one that does not compile or load is none of the others' business: a status a
+// kernel, in order. Errors: kCancelled, kDeviceLost.
+Result<std::vector<Status>> obtain_candidates(std::span<const KernelPlan> kernels, const Device& device,
+                                              KernelCompiler& compiler, KernelCache* cache,
+                                              const std::function<bool()>& is_cancelled);
 
 }  // namespace edge_infer

@@ -1,112 +1,229 @@
 #include "compiler/tuned_schedule.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "compiler/loop/print.h"
 #include "compiler/obtain_kernels.h"
-#include "compiler/tune/measure.h"
-#include "runtime/base/cpu.h"
+#include "compiler/tune/choose.h"
+#include "compiler/tune/measured_call.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 
 namespace edge_infer {
 namespace {
 
-// Fewer rows than this do not tell one register tile from another.
-constexpr int64_t kMeasuredRows = 128;
-
-std::vector<int64_t> symbol_values(const loop::LoopNest& nest) {
-  std::vector<int64_t> values;
-  for (const Symbol& s : nest.symbols)
-    values.push_back(std::clamp(std::max(s.hint, kMeasuredRows), s.range.lo, s.range.hi));
-  return values;
+std::string machine_identity(const CompileSite& site) {
+  return content_digest(site.device->measured_on()).substr(0, 32);
 }
 
-Result<size_t> packed_weight_bytes(const loop::LoopNest& nest, const Device& device,
-                                   const CodeGenerator& generator) {
-  for (const loop::Buffer& b : nest.buffers) {
-    if (b.access != loop::Access::kPacked) continue;
-    return device.packed_bytes(generator.packed_format(b.dtype), b.sizes[0].constant().value_or(0),
-                               b.sizes[1].constant().value_or(0));
-  }
-  return size_t{0};
+std::vector<Schedule> candidates_of(const loop::LoopNest& nest, int64_t rows, const CompileSite& site) {
+  return rows > 0 ? site.generator->candidates_for(nest, rows) : site.generator->candidates(nest);
 }
 
-Result<std::vector<TuningRow>> measure(const loop::LoopNest& nest, std::span<const Schedule> candidates,
-                                       const CompileSite& c, KernelCache* cache,
-                                       const std::function<bool()>& is_cancelled) {
-  const Device& device = *c.device;
-  // Each candidate is a kernel like any other, so that the one chosen is compiled already.
-  std::vector<KernelPlan> plans;
-  for (const Schedule& schedule : candidates) {
-    EDGE_INFER_ASSIGN(KernelPlan plan, plan_kernel(nest, schedule, *c.generator, *c.compiler));
-    plans.push_back(std::move(plan));
-  }
-  EDGE_INFER_ASSIGN(const ObtainReport report,
-                    obtain_kernels(plans, device, *c.compiler, cache, is_cancelled));
-  static_cast<void>(report);
-  std::vector<LoadedKernel> kernels;
-  for (const KernelPlan& plan : plans) {
-    EDGE_INFER_ASSIGN(const LoadedKernel kernel, device.load_kernel(plan.name));
-    kernels.push_back(kernel);
-  }
-  EDGE_INFER_ASSIGN(const size_t packed, packed_weight_bytes(nest, device, *c.generator));
-  MeasureOptions options;
-  options.is_cancelled = is_cancelled;
-  const std::vector<int64_t> symbols = symbol_values(nest);
-  EDGE_INFER_ASSIGN(const std::vector<double> best,
-                    measure_candidates(nest, kernels, symbols, packed, options));
-  std::vector<TuningRow> rows;
-  for (size_t i = 0; i < candidates.size(); ++i)
-    rows.push_back({nest_identity(nest),
-                    c.generator->target(),
-                    machine_identity(),
-                    candidates[i],
-                    {static_cast<int64_t>(best[i])}});
-  return rows;
+Schedule own_choice(const loop::LoopNest& nest, int64_t rows, const CompileSite& site) {
+  return rows > 0 ? site.generator->schedule_for(nest, rows) : Schedule();
 }
 
-// The choice among measured candidates, in the generator's order; empty where one of them has no measurement.
-std::optional<Schedule> chosen(std::span<const Schedule> candidates, std::span<const TuningRow> rows) {
-  std::vector<double> times;
-  for (const Schedule& candidate : candidates) {
-    const auto row = std::ranges::find(rows, candidate, &TuningRow::schedule);
-    if (row == rows.end() || row->nanoseconds.empty()) return std::nullopt;
-    times.push_back(static_cast<double>(std::ranges::min(row->nanoseconds)));
-  }
-  return candidates[choose_candidate(times)];
+// False where all candidates failed.
+bool choose(TunedNest& tuned) {
+  std::vector<CandidateTimes> times;
+  for (const TunedNest::Candidate& candidate : tuned.candidates) times.push_back(candidate.nanoseconds);
+  const std::optional<size_t> chosen = choose_candidate(times);
+  tuned.chosen = chosen.value_or(0);
+  return chosen.has_value();
 }
+
+// Nests to be measured, with the kernels of their candidates.
+class Tuning {
+ public:
+  Tuning(const CompileSite& site, KernelCache* cache, const std::function<bool()>& is_cancelled)
+      : site_(site), cache_(cache), is_cancelled_(is_cancelled) {}
+
+  TunedSchedules run(const CompiledGraph& graph) {
+    for (size_t f = 0; f < graph.forms.size(); ++f)
+      for (const loop::LoopNest& nest : graph.forms[f].nests) add(nest, graph.rows[f]);
+    if (!work_.empty()) obtain_and_measure();
+    return std::move(out_);
+  }
+
+ private:
+  struct Work {
+    const loop::LoopNest* nest;
+    TunedNest tuned;
+    std::vector<size_t> plans;  // of each candidate, in plans_; kNone: it cannot be generated
+  };
+  static constexpr size_t kNone = SIZE_MAX;
+
+  void add(const loop::LoopNest& nest, int64_t rows) {
+    const std::vector<Schedule> schedules = candidates_of(nest, rows, site_);
+    if (schedules.size() < 2) return;
+    const std::string identity = tuning_identity(nest, rows, site_);
+    if (!known_.insert(identity).second) return;
+    if (cache_ != nullptr) {
+      if (auto stored = stored_tuning(nest, rows, site_, *cache_)) {
+        out_.nests.push_back(*std::move(stored));
+        return;
+      }
+      note_miss(nest, identity);
+    }
+    Work work{&nest, {.identity = identity, .name = nest.name, .rows = rows}, {}};
+    for (const Schedule& schedule : schedules) {
+      work.tuned.candidates.push_back({schedule, {}});
+      work.plans.push_back(add_plan(nest, schedule));
+    }
+    work_.push_back(std::move(work));
+  }
+
+  size_t add_plan(const loop::LoopNest& nest, const Schedule& schedule) {
+    Result<KernelPlan> plan = plan_kernel(nest, schedule, *site_.generator, *site_.compiler);
+    if (!plan) {
+      leave_out(nest, schedule, plan.error());
+      return kNone;
+    }
+    // Row classes share candidates, and those that lose are not compiled twice either.
+    const auto known = std::ranges::find(plans_, plan->name, &KernelPlan::name);
+    const auto at = static_cast<size_t>(known - plans_.begin());
+    if (known == plans_.end()) plans_.push_back(*std::move(plan));
+    return at;
+  }
+
+  void note_miss(const loop::LoopNest& nest, const std::string& identity) {
+    const MissReason reason =
+        cache_->explain_tuning_miss(identity, site_.generator->target(), site_.device->measured_on());
+    if (reason.empty) return;
+    const std::string text = fmt::format("measured elsewhere: {}", reason.text());
+    cache_->add_event("miss", "tuning:@" + nest.name, text);
+    // The same for all nests.
+    if (!noted_) log_info("schedules are measured anew: {}", reason.text());
+    noted_ = true;
+  }
+
+  void leave_out(const loop::LoopNest& nest, const Schedule& schedule, const Error& why) {
+    log_warning("candidate {} of @{} is left out: {}", schedule, nest.name, why.message);
+    if (cache_ != nullptr) cache_->add_event("failed", "tuning:@" + nest.name, schedule + ": " + why.message);
+  }
+
+  void obtain_and_measure() {
+    const auto statuses = obtain_candidates(plans_, *site_.device, *site_.compiler, cache_, is_cancelled_);
+    if (!statuses) return give_up(statuses.error());
+    if (cache_ != nullptr) cache_->put_machine(machine_identity(site_), site_.device->measured_on());
+    for (Work& work : work_) {
+      const Status measured = measure(work, *statuses);
+      if (measured) continue;
+      give_up(measured.error());
+      if (measured.error().code == ErrorCode::kCancelled || measured.error().code == ErrorCode::kDeviceLost)
+        return;
+    }
+  }
+
+  void give_up(const Error& why) {
+    out_.complete = false;
+    if (why.code != ErrorCode::kCancelled) log_warning("not tuned: {}", why.message);
+  }
+
+  Status measure(Work& work, const std::vector<Status>& statuses) {
+    TunedNest& tuned = work.tuned;
+    EDGE_INFER_ASSIGN(const MeasuredCall call,
+                      measured_call(*work.nest, tuned.rows, *site_.device, *site_.generator));
+    std::vector<std::string> names;
+    std::vector<size_t> which;
+    for (size_t c = 0; c < work.plans.size(); ++c) {
+      const size_t plan = work.plans[c];
+      if (plan == kNone) continue;
+      if (!statuses[plan]) {
+        leave_out(*work.nest, tuned.candidates[c].schedule, statuses[plan].error());
+        continue;
+      }
+      names.push_back(plans_[plan].name);
+      which.push_back(c);
+    }
+    EDGE_INFER_ASSIGN(std::vector<Measurement> measured,
+                      site_.device->measure(call, names, {.is_cancelled = is_cancelled_}));
+    for (size_t i = 0; i < which.size(); ++i) {
+      if (!measured[i].status)
+        leave_out(*work.nest, tuned.candidates[which[i]].schedule, measured[i].status.error());
+      else
+        tuned.candidates[which[i]].nanoseconds = std::move(measured[i].nanoseconds);
+    }
+    if (!choose(tuned))
+      return fail(ErrorCode::kUnsupported, "@{}: no candidate could be measured", tuned.name);
+    if (cache_ != nullptr) store(work);
+    out_.nests.push_back(std::move(tuned));
+    return {};
+  }
+
+  void store(const Work& work) {
+    for (const TunedNest::Candidate& candidate : work.tuned.candidates)
+      cache_->put_tuning({work.tuned.identity, site_.generator->target(), machine_identity(site_),
+                          candidate.schedule, candidate.nanoseconds});
+    cache_->add_event("tuned", "tuning:@" + work.tuned.name, work.tuned.text());
+  }
+
+  const CompileSite& site_;
+  KernelCache* cache_;
+  const std::function<bool()>& is_cancelled_;
+  TunedSchedules out_;
+  std::set<std::string> known_;
+  std::vector<Work> work_;
+  std::vector<KernelPlan> plans_;  // distinct
+  bool noted_ = false;
+};
 
 }  // namespace
 
-std::string nest_identity(const loop::LoopNest& nest) {
-  return content_digest(loop::print_identity(nest));
+std::string tuning_identity(const loop::LoopNest& nest, int64_t rows, const CompileSite& site) {
+  return content_digest(fmt::format("{}\n{}\n{} {}\n{}", loop::print_identity(nest), rows,
+                                    site.generator->version(), site.compiler->identity(),
+                                    site.compiler->options()));
 }
 
-std::string machine_identity() {
-  return content_digest(fmt::format("{};{}", cpu_name(), best_isa())).substr(0, 32);
+std::string TunedNest::text() const {
+  const auto us = [](const Candidate& c) {
+    return c.nanoseconds.empty() ? c.schedule + " failed"
+                                 : fmt::format("{} {:.2f} us", c.schedule,
+                                               static_cast<double>(std::ranges::min(c.nanoseconds)) / 1e3);
+  };
+  const std::string where = rows == 0           ? ""
+                            : rows == INT64_MAX ? ", more rows"
+                                                : fmt::format(", up to {} rows", rows);
+  const std::string own = chosen == 0 ? " (own choice)" : fmt::format(", own choice {}", us(candidates[0]));
+  return fmt::format("@{}{}: {}{}, {} candidates", name, where, us(candidates[chosen]), own,
+                     candidates.size());
 }
 
-Schedule tuned_schedule(const loop::LoopNest& nest, const CompileSite& site, KernelCache* cache,
-                        const std::function<bool()>& is_cancelled) {
-  const std::vector<Schedule> candidates = site.generator->candidates(nest);
-  if (candidates.size() < 2) return {};
-  const std::string hash = nest_identity(nest);
-  if (cache != nullptr) {
-    const auto rows = cache->find_tuning(hash, site.generator->target(), machine_identity());
-    if (auto schedule = chosen(candidates, rows)) return *schedule;
+std::optional<TunedNest> stored_tuning(const loop::LoopNest& nest, int64_t rows, const CompileSite& site,
+                                       KernelCache& cache) {
+  const std::vector<Schedule> schedules = candidates_of(nest, rows, site);
+  if (schedules.size() < 2) return std::nullopt;
+  TunedNest tuned{.identity = tuning_identity(nest, rows, site), .name = nest.name, .rows = rows};
+  const std::vector<TuningRow> stored =
+      cache.find_tuning(tuned.identity, site.generator->target(), machine_identity(site));
+  for (const Schedule& schedule : schedules) {
+    const auto row = std::ranges::find(stored, schedule, &TuningRow::schedule);
+    if (row == stored.end()) return std::nullopt;
+    tuned.candidates.push_back({schedule, row->nanoseconds});
   }
-  const auto rows = measure(nest, candidates, site, cache, is_cancelled);
-  if (!rows) {
-    if (rows.error().code != ErrorCode::kCancelled) log_warning("not tuned: {}", rows.error().message);
-    return {};
-  }
-  if (cache != nullptr) {
-    cache->put_machine(machine_identity(), fmt::format("{} ({})", cpu_name(), best_isa()));
-    for (const TuningRow& row : *rows) cache->put_tuning(row);
-  }
-  return chosen(candidates, *rows).value_or(Schedule());
+  if (!choose(tuned)) return std::nullopt;
+  return tuned;
+}
+
+Schedule stored_schedule(const loop::LoopNest& nest, int64_t rows, const CompileSite& site,
+                         KernelCache& cache) {
+  const std::optional<TunedNest> tuned = stored_tuning(nest, rows, site, cache);
+  return tuned ? tuned->schedule() : own_choice(nest, rows, site);
+}
+
+Schedule TunedSchedules::find(const loop::LoopNest& nest, int64_t rows, const CompileSite& site) const {
+  const std::string identity = tuning_identity(nest, rows, site);
+  for (const TunedNest& tuned : nests)
+    if (tuned.identity == identity) return tuned.schedule();
+  return own_choice(nest, rows, site);
+}
+
+TunedSchedules tune_schedules(const CompiledGraph& graph, const CompileSite& site, KernelCache* cache,
+                              const std::function<bool()>& is_cancelled) {
+  return Tuning(site, cache, is_cancelled).run(graph);
 }
 
 }  // namespace edge_infer

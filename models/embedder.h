@@ -26,7 +26,9 @@ struct EmbedderOptions {
   int64_t max_length = 0;           // tokens, special ones included; 0: the model's own; larger is an error
   std::filesystem::path cache_dir;  // kernels, packed weights, tokenizer image; empty: default_cache_dir()
   bool eager = false;               // run the prebuilt kernels only; compile nothing
-  bool max_autotune = false;        // compile anew, with the schedules that measure fastest here
+  // default | reduce-overhead (an accelerator's graphs are made before the first call) | max-autotune (and
+  // the schedules of kernels are measured here)
+  std::string mode = "default";
 };
 
 // What an index must agree on before vectors may be compared. Precision fp32, bf16 and fp16 are one space.

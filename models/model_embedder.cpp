@@ -118,7 +118,7 @@ Result<EntryCompilation> ModelEmbedder::open_compilation(const EmbedderOptions& 
   };
   EntryCompilation compilation;
   compilation.eager = options.eager;
-  compilation.max_autotune = options.max_autotune;
+  EDGE_INFER_ASSIGN(compilation.mode, parse_compile_mode(options.mode));
   if (device_->target().has_prebuilt) {
     compilation.host = site(device_);
   } else {

@@ -38,6 +38,10 @@ class ModelEmbedder final : public Embedder {
   const ModelConstants& constants() const { return *constants_; }
   const Device& device() const { return *device_; }
   const CallSettings& settings() const { return settings_; }
+  // The device with what compiles for it.
+  CompileSite site(const TargetCompiler& target) const {
+    return {device_, target.generator, target.compiler};
+  }
   // Whether compiled kernels serve (all entries).
   bool is_compiled() const;
   KernelCache* cache() const { return cache_.get(); }

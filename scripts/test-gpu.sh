@@ -35,7 +35,7 @@ bin/gpu_check "$@"
 status=$?
 # Without sections: all of it.
 case " $* " in
-  *" attention "*|*" gemm "*|*" golden "*|*" conformance "*|*" random "*|*" program "*) exit $status ;;
+  *" attention "*|*" gemm "*|*" golden "*|*" conformance "*|*" random "*|*" program "*|*" gemm-speed "*|*" tune "*) exit $status ;;
 esac
 [ $status = 77 ] || bin/gpu_model_check --gtest_brief=1 || status=1
 exit $status

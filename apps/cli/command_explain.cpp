@@ -63,6 +63,14 @@ ordered_json describe_entry(const Entry& entry) {
           {"arena_peak_bytes", entry.program->peak_arena_bytes()}};
 }
 
+ordered_json describe_candidates(const TunedNest& tuned, const std::string& kernel) {
+  ordered_json measured = ordered_json::array();
+  for (const TunedNest::Candidate& candidate : tuned.candidates)
+    measured.push_back({{"schedule", candidate.schedule}, {"ns", candidate.nanoseconds}});
+  return {{"kernel", kernel},           {"nest", tuned.name},      {"rows", tuned.rows},
+          {"chosen", tuned.schedule()}, {"summary", tuned.text()}, {"measured", measured}};
+}
+
 // Kernels with the graph nodes they compute, edges left un-fused with their reasons, candidates measured. The
 // lowering runs again for this: it is deterministic, and the cache keeps programs, not reasons.
 Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
@@ -70,6 +78,10 @@ Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
   EDGE_INFER_ASSIGN(const TargetCompiler target, open_compiler(e.device().target().name));
   CompileOptions options;
   options.precision = product_type(*target.generator, e.settings());
+  const CompileSite site = e.site(target);
+  options.schedule = [&](const loop::LoopNest& nest, int64_t rows) {
+    return stored_schedule(nest, rows, site, *e.cache());
+  };
   EDGE_INFER_ASSIGN(const CompiledGraph compiled,
                     compile(graph, e.device().target(), *target.generator, *target.compiler, options));
   ordered_json passes = ordered_json::array();
@@ -79,14 +91,10 @@ Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
   d["kernel_nodes"] = lines(describe_kernels(compiled));
   d["unfused"] = lines(describe_unfused(compiled));
   ordered_json candidates = ordered_json::array();
-  for (const KernelPlan& plan : compiled.kernels) {
-    ordered_json measured = ordered_json::array();
-    for (const TuningRow& row :
-         e.cache()->find_tuning(nest_identity(plan.nest), target.generator->target(), machine_identity()))
-      measured.push_back({{"schedule", row.schedule}, {"ns", row.nanoseconds}});
-    if (!measured.empty())
-      candidates.push_back({{"kernel", plan.name}, {"nest", plan.nest.name}, {"measured", measured}});
-  }
+  for (size_t f = 0; f < compiled.forms.size(); ++f)
+    for (size_t n = 0; n < compiled.forms[f].nests.size(); ++n)
+      if (const auto tuned = stored_tuning(compiled.forms[f].nests[n], compiled.rows[f], site, *e.cache()))
+        candidates.push_back(describe_candidates(*tuned, compiled.kernels[compiled.form_kernels[f][n]].name));
   d["candidates"] = candidates;
   return {};
 }
@@ -114,6 +122,7 @@ ordered_json describe(const ModelEmbedder& e, const std::string& model) {
           {"fingerprint", e.space().fingerprint},
           {"cpu", cpu_name()},
           {"target", target.name},
+          {"measured_on", e.device().measured_on()},
           {"workers", worker_budget()},
           {"linear_format", target.packed_linear_format},
           {"packed_bytes", e.constants().packed_bytes()},
@@ -146,9 +155,11 @@ void print_text(const ordered_json& d) {
     fmt::print("\nedges left un-fused\n");
     for (const ordered_json& line : d["unfused"]) fmt::print("  {}\n", text(line));
     for (const ordered_json& tuned : d["candidates"]) {
-      fmt::print("\ncandidates of {} ({})\n", text(tuned["kernel"]), text(tuned["nest"]));
+      fmt::print("\ncandidates of {}: {}\n", text(tuned["kernel"]), text(tuned["summary"]));
       for (const ordered_json& row : tuned["measured"])
-        fmt::print("  {:<24} {} ns\n", text(row["schedule"]), text(row["ns"]));
+        fmt::print(
+            "  {:<24} {}\n", text(row["schedule"]),
+            row["ns"].empty() ? "failed" : fmt::format("{} ns", text(*std::ranges::min_element(row["ns"]))));
     }
   }
   if (d.contains("cache")) {

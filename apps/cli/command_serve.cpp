@@ -11,6 +11,7 @@
 #include <string>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
 #include "apps/cli/report.h"
 #include "apps/server/server.h"
 #include "models/embedder.h"
@@ -86,6 +87,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->add_option("--device", arguments->embedder.device, "auto | cpu | cuda | cuda:N");
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
       ->check(CLI::Range(1, 1024));
+  add_mode_option(*command, arguments->embedder);
   command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });
 }
 

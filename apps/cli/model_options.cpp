@@ -36,11 +36,21 @@ Status read_lines(std::istream& in, const std::string& file, bool json_lines,
 
 }  // namespace
 
+void add_mode_option(CLI::App& command, EmbedderOptions& options) {
+  command
+      .add_option("--mode", options.mode,
+                  "default | reduce-overhead (a GPU's graphs are made before the first call; on a processor "
+                  "the same as default) | max-autotune (and the schedules of kernels are measured here)")
+      ->check(CLI::IsMember({"default", "reduce-overhead", "max-autotune"}))
+      ->default_str("default");
+}
+
 void add_model_options(CLI::App& command, ModelOptions& options, bool with_precision) {
   command.add_option("--model", options.model, "model directory, or the name of a pulled model")->required();
   command.add_option("--device", options.embedder.device, "auto | cpu | cuda | cuda:N")->default_str("auto");
   command.add_option("--threads", options.embedder.threads, "at most so many workers")
       ->check(CLI::Range(1, 1024));
+  add_mode_option(command, options.embedder);
   if (!with_precision) return;
   command
       .add_option("--precision", options.embedder.precision,

@@ -21,7 +21,9 @@ struct ModelOptions {
   EmbedderOptions embedder;
 };
 
-// --model, --device, --threads; --precision and --max-length where `with_precision`.
+// --mode alone.
+void add_mode_option(CLI::App& command, EmbedderOptions& options);
+// --model, --device, --threads, --mode; --precision and --max-length where `with_precision`.
 void add_model_options(CLI::App& command, ModelOptions& options, bool with_precision);
 
 // Where texts come from: TEXT... and --input FILE|-.

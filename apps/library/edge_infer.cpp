@@ -98,6 +98,7 @@ Status read_options(const edge_infer_options* given, edge_infer::EmbedderOptions
   result.eager = (options.flags & EDGE_INFER_EAGER) != 0;
   if (options.precision != nullptr) result.precision = options.precision;
   if (options.device != nullptr) result.device = options.device;
+  if (options.mode != nullptr) result.mode = options.mode;
   if (options.cache_dir != nullptr) result.cache_dir = options.cache_dir;
   result.max_length = options.max_length;
   result.threads = options.threads;

@@ -54,10 +54,14 @@ typedef struct edge_infer_options {
   int64_t max_length; /* tokens of a text, special ones included; 0: the model's own */
   int32_t threads;    /* upper bound of worker threads of a call; 0: what the process may use */
   uint32_t flags;     /* EDGE_INFER_EAGER, or 0; unknown flags are an error */
+  /* "default"; "reduce-overhead": a GPU's graphs are made before the first call (on a processor the same as
+   * "default"); "max-autotune": the schedules of kernels are measured as well, once a machine, which takes
+   * edge_infer_prepare longer; NULL: "default" */
+  const char* mode;
 } edge_infer_options;
 /* Run the prebuilt kernels only: compile nothing, start no process. */
 #define EDGE_INFER_EAGER 1u
-#define EDGE_INFER_OPTIONS_INIT {sizeof(edge_infer_options), NULL, NULL, NULL, 0, 0, 0}
+#define EDGE_INFER_OPTIONS_INIT {sizeof(edge_infer_options), NULL, NULL, NULL, 0, 0, 0, NULL}
 
 /* What became of one text. */
 typedef struct edge_infer_text_info {

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "backends/cuda/driver/module_version.h"
+#include "backends/cuda/measure.h"
 #include "backends/cuda/pack_rows.h"
 #include "backends/cuda/program.h"
 #include "backends/cuda/target.h"
@@ -57,7 +59,22 @@ Status CudaDevice::load_text(std::string_view name, const char* ptx, const CudaL
 }
 
 Result<std::unique_ptr<Executable>> CudaDevice::bind(Program program, ConstantSource& constants) const {
-  return CudaProgram::bind(std::move(program), shared_from_this(), constants);
+  return CudaProgram::bind(std::move(program), shared_from_this(), constants,
+                           {.mode = LaunchMode::kLazyGraphs});
+}
+
+std::string CudaDevice::measured_on() const {
+  std::string text =
+      fmt::format("name={};uuid={};capability={}.{};driver={}.{}", facts_.name, facts_.uuid, facts_.major,
+                  facts_.minor, facts_.driver_version / 1000, facts_.driver_version % 1000 / 10);
+  if (const std::string module = driver_module_version(); !module.empty()) text += ";module=" + module;
+  return text;
+}
+
+Result<std::vector<Measurement>> CudaDevice::measure(const MeasuredCall& call,
+                                                     std::span<const std::string> kernels,
+                                                     const MeasureOptions& options) const {
+  return measure_kernels(*this, call, kernels, options);
 }
 
 Result<size_t> CudaDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {

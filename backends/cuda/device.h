@@ -65,6 +65,10 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   // A LoadedKernel without function: the kernel is there. Errors: kNotFound.
   Result<LoadedKernel> load_kernel(std::string_view name) const override;
   Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override;
+  // Name, UUID, compute capability, the driver's CUDA version, and its own where the system tells it.
+  std::string measured_on() const override;
+  Result<std::vector<Measurement>> measure(const MeasuredCall& call, std::span<const std::string> kernels,
+                                           const MeasureOptions& options) const override;
   // Also under names "prebuilt:cuda.<...>": what takes the place of the runtime's own kernels.
   using Device::load_code;
   Result<std::vector<LoadedKernel>> load_code(std::span<const NamedBlob> blobs) const override;

@@ -67,7 +67,7 @@ Status CudaExecution::reserve(const SymbolValues& needed) {
   }
   memory_ = std::make_unique<ExecutionMemory>(*std::move(memory));
   ++counts_.growths;
-  return {};
+  return prepared_ ? prepare() : Status();
 }
 
 Result<CudaExecution::Class*> CudaExecution::find_class(const SymbolValues& limits, uint64_t conditions,
@@ -75,7 +75,8 @@ Result<CudaExecution::Class*> CudaExecution::find_class(const SymbolValues& limi
   const auto found = std::ranges::find_if(classes_, [&](const Class& c) {
     return c.launches.conditions() == conditions && c.launches.limits() == limits;
   });
-  if (found != classes_.end()) {
+  const bool seen = found != classes_.end();
+  if (seen) {
     classes_.splice(classes_.begin(), classes_, found);
   } else {
     EDGE_INFER_ASSIGN(LaunchList launches, LaunchList::make(plan_, *memory_, limits, conditions));
@@ -83,7 +84,8 @@ Result<CudaExecution::Class*> CudaExecution::find_class(const SymbolValues& limi
     classes_.push_front({std::move(launches), GraphExec()});
   }
   Class& chosen = classes_.front();
-  if (mode == LaunchMode::kGraphs && chosen.graph.handle() == nullptr) {
+  const bool wants_graph = mode == LaunchMode::kGraphs || (mode == LaunchMode::kLazyGraphs && seen);
+  if (wants_graph && chosen.graph.handle() == nullptr) {
     EDGE_INFER_ASSIGN(chosen.graph, chosen.launches.instantiate(stream_));
     ++counts_.graphs;
   }
@@ -124,7 +126,7 @@ Status CudaExecution::enqueue(const Class& chosen, LaunchMode mode, std::span<co
         device.check(driver.copy_to_device_async(memory_->block.address(), memory_->pinned.data(),
                                                  layout.block_bytes, stream_),
                      "copy a block"));
-  if (mode == LaunchMode::kGraphs) {
+  if (mode != LaunchMode::kLaunches && chosen.graph.handle() != nullptr) {
     EDGE_INFER_RETURN_IF_ERROR(
         device.check(driver.graph_launch(chosen.graph.handle(), stream_), "replay a graph"));
     ++counts_.replays;
@@ -235,6 +237,7 @@ Result<std::vector<int64_t>> CudaExecution::profile(std::span<const TensorView> 
 
 Status CudaExecution::prepare() {
   EDGE_INFER_RETURN_IF_ERROR(plan_.device->usable());
+  prepared_ = true;
   const CurrentContext current(*plan_.device);
   std::vector<SymbolValues> classes = plan_.classes.all(memory_->capacity);
   if (classes.size() > kMostGraphs) classes.resize(kMostGraphs);

@@ -12,8 +12,9 @@
 namespace edge_infer::cuda {
 
 enum class LaunchMode {
-  kGraphs,    // one replay a call
-  kLaunches,  // each kernel by itself: no graph is made
+  kGraphs,      // one replay a call
+  kLazyGraphs,  // the first call of a class launches its kernels one by one; from the second on as kGraphs
+  kLaunches,    // each kernel by itself: no graph is made
 };
 
 struct ExecutionCounts {
@@ -43,8 +44,10 @@ class CudaExecution {
   Result<std::vector<int64_t>> profile(std::span<const TensorView> inputs,
                                        std::span<const TensorView> outputs);
 
-  // Makes the graphs that calls of all sizes up to the capacity need, off the path of a call.
+  // Makes the graphs that calls of all sizes up to the capacity need, off the path of a call; from now on a
+  // call that needs larger memory makes those of all its classes.
   Status prepare();
+  bool prepared() const { return prepared_; }
 
   const ExecutionCounts& counts() const { return counts_; }
   size_t device_bytes() const { return memory_ == nullptr ? 0 : memory_->device_bytes(); }
@@ -78,6 +81,7 @@ class CudaExecution {
   std::unique_ptr<ExecutionMemory> memory_;
   std::list<Class> classes_;  // most recently used first
   ExecutionCounts counts_;
+  bool prepared_ = false;
 };
 
 }  // namespace edge_infer::cuda

@@ -34,33 +34,12 @@ Result<EncodedTensorMap> LaunchList::encode(const TensorMap& map, size_t buffer,
   const SizeTable::Index at = plan_->elements[buffer];
   const int64_t elements = temporary ? memory_->sizes[at] : class_sizes[at];
   const int64_t rows = elements / map.columns;
-  const auto element = static_cast<uint64_t>(dtype_size(map.dtype));
-  const uint64_t sizes[2] = {static_cast<uint64_t>(map.columns),
-                             static_cast<uint64_t>(std::max<int64_t>(rows, 1))};
-  const uint64_t strides[1] = {sizes[0] * element};
-  const uint32_t box[2] = {static_cast<uint32_t>(map.box_columns), static_cast<uint32_t>(map.box_rows)};
-  const uint32_t steps[2] = {1, 1};
-  const int type = map.dtype == DType::kF16    ? tensor_map::kFloat16
-                   : map.dtype == DType::kBF16 ? tensor_map::kBFloat16
-                                               : tensor_map::kFloat32;
-  const int swizzle = map.swizzle_bytes == 128  ? tensor_map::kSwizzle128
-                      : map.swizzle_bytes == 64 ? tensor_map::kSwizzle64
-                      : map.swizzle_bytes == 32 ? tensor_map::kSwizzle32
-                                                : tensor_map::kSwizzleNone;
-  EncodedTensorMap encoded;
-  const DeviceAddress address = address_of(buffer);
-  EDGE_INFER_RETURN_IF_ERROR(plan_->device->check(
-      plan_->device->driver().tensor_map_encode(&encoded, type, 2, reinterpret_cast<void*>(address), sizes,
-                                                strides, box, steps, 0, swizzle, tensor_map::kL2Promotion256,
-                                                0),
-      fmt::format("tensor map of {} rows of {} {}, boxes {} x {}, swizzle {}", rows, map.columns,
-                  dtype_name(map.dtype), map.box_rows, map.box_columns, map.swizzle_bytes)));
-  return encoded;
+  return encode_tensor_map(*plan_->device, map, address_of(buffer), rows);
 }
 
 void LaunchList::add_read_block() {
   constexpr size_t kChunk = 16;
-  Launch launch;
+  KernelLaunch launch;
   const CudaKernel& kernel = *plan_->read_block;
   launch.function = kernel.function;
   launch.chunks = static_cast<uint32_t>(layout_.block_bytes / kChunk);
@@ -73,7 +52,7 @@ void LaunchList::add_read_block() {
 Status LaunchList::add_call(const CudaPlan::Call& call, std::span<const int64_t> sizes) {
   const CudaLaunch& facts = call.kernel->launch;
   const CudaDeviceFacts& device = plan_->device->facts();
-  Launch launch;
+  KernelLaunch launch;
   launch.function = call.kernel->function;
   launch.grid =
       static_cast<unsigned>(facts.grid(sizes[call.rows], sizes[call.columns], device.multiprocessors));
@@ -111,11 +90,7 @@ Result<LaunchList> LaunchList::make(const CudaPlan& plan, const ExecutionMemory&
   if (plan.read_block != nullptr) list.add_read_block();
   for (const CudaPlan::Call& call : plan.calls)
     if ((conditions >> call.condition & 1U) != 0) EDGE_INFER_RETURN_IF_ERROR(list.add_call(call, sizes));
-  for (Launch& launch : list.launches_) {
-    for (DeviceAddress& address : launch.addresses) launch.parameters.push_back(&address);
-    if (launch.chunks != 0) launch.parameters.push_back(&launch.chunks);
-    for (EncodedTensorMap& map : launch.maps) launch.parameters.push_back(&map);
-  }
+  for (KernelLaunch& launch : list.launches_) launch.point_to_parameters();
   return list;
 }
 
@@ -126,7 +101,7 @@ Status LaunchList::launch(StreamHandle stream, std::span<const EventHandle> mark
     return device.check(device.driver().event_record(marks[i], stream), "record an event");
   };
   for (size_t i = 0; i < launches_.size(); ++i) {
-    const Launch& launch = launches_[i];
+    const KernelLaunch& launch = launches_[i];
     EDGE_INFER_RETURN_IF_ERROR(mark(i));
     LaunchAttribute attributes[2] = {};
     unsigned count = 0;
@@ -154,56 +129,7 @@ Status LaunchList::launch(StreamHandle stream, std::span<const EventHandle> mark
 }
 
 Result<GraphExec> LaunchList::instantiate(StreamHandle stream) const {
-  const CudaDevice& device = *plan_->device;
-  const Driver& driver = device.driver();
-  GraphHandle graph = nullptr;
-  EDGE_INFER_RETURN_IF_ERROR(device.check(driver.graph_create(&graph, 0), "make a graph"));
-  GraphExecHandle exec = nullptr;
-  const auto build = [&]() -> Status {
-    GraphNodeHandle last = nullptr;
-    for (const Launch& launch : launches_) {
-      KernelNodeParams params;
-      params.function = launch.function;
-      params.grid_x = launch.grid;
-      params.block_x = launch.threads;
-      params.shared_bytes = launch.shared_bytes;
-      params.parameters = const_cast<void**>(launch.parameters.data());
-      GraphNodeHandle node = nullptr;
-      const bool plain = last != nullptr && !launch.programmatic;
-      EDGE_INFER_RETURN_IF_ERROR(device.check(
-          driver.graph_add_kernel_node(&node, graph, plain ? &last : nullptr, plain ? 1 : 0, &params),
-          "add a kernel to a graph"));
-      if (launch.cluster > 1) {
-        LaunchAttributeValue value = {};
-        value.cluster = {launch.cluster, 1, 1};
-        EDGE_INFER_RETURN_IF_ERROR(
-            device.check(driver.graph_set_node_attribute(node, LaunchAttributeId::kClusterDimension, &value),
-                         "set a cluster in a graph"));
-      }
-      if (launch.programmatic) {
-        GraphEdgeData edge;
-        edge.from_port = kPortProgrammatic;
-        edge.type = kDependencyProgrammatic;
-        EDGE_INFER_RETURN_IF_ERROR(device.check(driver.graph_add_dependencies(graph, &last, &node, &edge, 1),
-                                                "add a programmatic edge to a graph"));
-      }
-      last = node;
-    }
-    EDGE_INFER_RETURN_IF_ERROR(
-        device.check(driver.graph_instantiate(&exec, graph, 0), "instantiate a graph"));
-    return device.check(driver.graph_upload(exec, stream), "upload a graph");
-  };
-  const Status built = build();
-  driver.graph_destroy(graph);
-  GraphExec owned(&device, exec);
-  if (!built) return std::unexpected(built.error());
-  return owned;
-}
-
-GraphExec::~GraphExec() {
-  if (handle_ == nullptr) return;
-  const CurrentContext current(*device_);
-  device_->driver().graph_exec_destroy(handle_);
+  return build_graph(*plan_->device, launches_, stream);
 }
 
 }  // namespace edge_infer::cuda

@@ -6,29 +6,10 @@
 
 #include "backends/cuda/block_layout.h"
 #include "backends/cuda/execution_memory.h"
+#include "backends/cuda/launch_graph.h"
 #include "backends/cuda/plan.h"
 
 namespace edge_infer::cuda {
-
-// An executable graph; destroyed with the object. No replay of it may be running then.
-class GraphExec {
- public:
-  GraphExec() = default;
-  GraphExec(const CudaDevice* device, GraphExecHandle handle) : device_(device), handle_(handle) {}
-  GraphExec(GraphExec&& other) noexcept
-      : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
-  GraphExec& operator=(GraphExec&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~GraphExec();
-  GraphExecHandle handle() const { return handle_; }
-
- private:
-  const CudaDevice* device_ = nullptr;
-  GraphExecHandle handle_ = nullptr;
-};
 
 class LaunchList {
  public:
@@ -49,15 +30,6 @@ class LaunchList {
   size_t size() const { return launches_.size(); }
 
  private:
-  struct Launch {
-    FunctionHandle function = nullptr;
-    unsigned grid = 1, threads = 1, shared_bytes = 0, cluster = 1;
-    bool programmatic = false;  // may start before the launch in front of it has finished
-    std::vector<DeviceAddress> addresses;
-    uint32_t chunks = 0;  // of read_block
-    std::vector<EncodedTensorMap> maps;
-    std::vector<void*> parameters;  // into the members above
-  };
   DeviceAddress address_of(size_t buffer) const;
   void add_read_block();
   Status add_call(const CudaPlan::Call& call, std::span<const int64_t> sizes);
@@ -69,7 +41,7 @@ class LaunchList {
   SymbolValues limits_;
   uint64_t conditions_ = 0;
   BlockLayout layout_;
-  std::vector<Launch> launches_;
+  std::vector<KernelLaunch> launches_;
 };
 
 }  // namespace edge_infer::cuda

@@ -75,15 +75,56 @@ void CudaProgram::give_back(Taken taken) const {
 }
 
 Status CudaProgram::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const {
-  return run(inputs, outputs, options_.mode);
+  return run(inputs, outputs, mode());
+}
+
+LaunchMode CudaProgram::mode() const {
+  return options_.mode == LaunchMode::kLazyGraphs && prepared_.load() ? LaunchMode::kGraphs : options_.mode;
 }
 
 Status CudaProgram::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                         LaunchMode mode) const {
   EDGE_INFER_RETURN_IF_ERROR(plan_->device->usable());
   EDGE_INFER_ASSIGN(Taken taken, take());
-  const Status status = taken.execution->run(inputs, outputs, mode);
+  Status status;
+  if (prepared_.load() && !taken.execution->prepared()) status = taken.execution->prepare();
+  if (status) status = taken.execution->run(inputs, outputs, mode);
   give_back(std::move(taken));
+  return status;
+}
+
+Status CudaProgram::prepare() const {
+  EDGE_INFER_RETURN_IF_ERROR(plan_->device->usable());
+  if (options_.mode == LaunchMode::kLaunches) return {};
+  prepared_.store(true);
+  // Those in use prepare themselves at their next call.
+  std::vector<Taken> taken;
+  int missing = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!idle_.empty()) taken.push_back(take_idle());
+    missing = options_.executions - executions_;
+    executions_ += missing;
+  }
+  Status status;
+  for (; missing > 0; --missing) {
+    Result<std::unique_ptr<CudaExecution>> made = CudaExecution::create(*plan_);
+    if (!made) {
+      if (made.error().code != ErrorCode::kResourceExhausted || taken.empty())
+        status = std::unexpected(made.error());
+      break;
+    }
+    taken.push_back({.execution = *std::move(made)});
+  }
+  for (Taken& one : taken) {
+    if (status && !one.execution->prepared()) status = one.execution->prepare();
+    give_back(std::move(one));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    executions_ -= missing;
+  }
+  returned_.notify_all();
   return status;
 }
 

@@ -1,6 +1,7 @@
 // CudaProgram: the Executable of a CUDA device.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -15,7 +16,8 @@ struct CudaProgramOptions {
   LaunchMode mode = LaunchMode::kGraphs;
   // Calls that run side by side, each with memory of its own; further ones wait for their turn.
   int executions = 2;
-  // Makes the first execution's memory and graphs in bind(), so that no call does.
+  // Makes the first execution's memory in bind(), and its graphs where the mode is kGraphs, so that no call
+  // does.
   bool prepare = true;
   // The stream copies a call's block in front of the kernels, even where a kernel could read it: to compare.
   bool copy_block = false;
@@ -53,6 +55,9 @@ class CudaProgram final : public Executable {
   // Each kernel by itself, between two events.
   Result<std::vector<int64_t>> profile(RunContext& context, std::span<const TensorView> inputs,
                                        std::span<const TensorView> outputs) const override;
+  // Memory and graphs of all executions, for all classes; a call that needs larger memory remakes those of
+  // its execution at once. Where memory for several executions is not there, calls share those that are.
+  Status prepare() const override;
   const Program& program() const override { return plan_->program; }
   // Of all executions together.
   size_t peak_arena_bytes() const override;
@@ -71,12 +76,15 @@ class CudaProgram final : public Executable {
     size_t device_bytes = 0, pinned_bytes = 0;
   };
   Result<Taken> take() const;
+  // The mode of calls that name none.
+  LaunchMode mode() const;
   Taken take_idle() const;
   void give_back(Taken taken) const;
 
   std::unique_ptr<const CudaPlan> plan_;
   CudaProgramOptions options_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::atomic<bool> prepared_{false};  // prepare() was called
+  mutable std::mutex mutex_;                   // guards what follows
   mutable std::condition_variable returned_;
   mutable std::vector<std::unique_ptr<CudaExecution>> idle_;  // the last one ran last
   mutable int executions_ = 0;

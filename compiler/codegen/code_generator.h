@@ -53,6 +53,11 @@ class CodeGenerator {
   }
   // At most 8, the default first, all of one accumulation class; one for nests that have no choice.
   virtual std::vector<Schedule> candidates(const loop::LoopNest& nest) const = 0;
+  // The same for a row class: schedule_for() first, or what it stands for.
+  virtual std::vector<Schedule> candidates_for(const loop::LoopNest& nest, int64_t rows) const {
+    static_cast<void>(rows);
+    return candidates(nest);
+  }
 };
 
 }  // namespace edge_infer

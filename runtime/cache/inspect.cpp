@@ -26,7 +26,52 @@ Status find_nearest(Connection& connection, const char* sql, std::initializer_li
   return {};
 }
 
+// "name=value;..." by its parts.
+std::vector<std::pair<std::string, std::string>> parts_of(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> parts;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(';'));
+    const size_t equals = std::min(part.find('='), part.size());
+    parts.emplace_back(part.substr(0, equals), part.substr(std::min(part.size(), equals + 1)));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  }
+  return parts;
+}
+
+std::vector<MissReason::Difference> differences_of(std::string_view stored, std::string_view wanted) {
+  std::vector<MissReason::Difference> differences;
+  const auto has = parts_of(stored), wants = parts_of(wanted);
+  for (const auto& [name, value] : wants) {
+    std::string other = "none";
+    for (const auto& [stored_name, stored_value] : has)
+      if (stored_name == name) other = stored_value;
+    if (other != value) differences.push_back({name, other, value});
+  }
+  return differences;
+}
+
 }  // namespace
+
+MissReason KernelCache::explain_tuning_miss(std::string_view nest_hash, std::string_view target,
+                                            std::string_view machine) {
+  MissReason reason;
+  const std::lock_guard lock(state_->mutex);
+  state_->attempt("explaining a miss", [&]() -> Status {
+    EDGE_INFER_ASSIGN(Query row,
+                      state_->connection().query(
+                          "SELECT id, description FROM machine WHERE id IN (SELECT machine FROM tuning WHERE "
+                          "nest_hash = ? AND target = ?) AND description <> ? ORDER BY first_seen DESC"));
+    row.bind(nest_hash).bind(target).bind(machine);
+    while (true) {
+      EDGE_INFER_ASSIGN(const bool there, row.step());
+      if (!there) return {};
+      auto differences = differences_of(row.text(1), machine);
+      if (!reason.empty && differences.size() >= reason.differences.size()) continue;
+      reason = {false, std::string(row.text(0)), std::move(differences)};
+    }
+  });
+  return reason;
+}
 
 MissReason KernelCache::explain_miss(const KernelKey& key) {
   MissReason reason;

@@ -95,6 +95,17 @@ std::optional<std::string> KernelCache::find_entry(const EntryKey& key) {
   return found;
 }
 
+bool KernelCache::has_entry(const EntryKey& key) {
+  bool there = false;
+  const std::lock_guard lock(state_->mutex);
+  state_->attempt("looking for an entry", [&]() -> Status {
+    EDGE_INFER_ASSIGN(Query row, state_->connection().query("SELECT 1 FROM entry WHERE id = ?"));
+    EDGE_INFER_ASSIGN(there, row.bind(key.id()).step());
+    return {};
+  });
+  return there;
+}
+
 std::optional<EntryKey> KernelCache::find_other_compiler(const EntryKey& key) {
   std::optional<EntryKey> found;
   const std::lock_guard lock(state_->mutex);

@@ -80,6 +80,8 @@ class KernelCache {
 
   // The text of an entry (print_entry); one a key.
   std::optional<std::string> find_entry(const EntryKey& key);
+  // Whether one is stored, unread; neither a hit nor a miss.
+  bool has_entry(const EntryKey& key);
   // The key of the stored entry that differs from `key` in the compiler alone, the one used last of several:
   // what a machine without a compiler can run. To be asked for with find_entry(), which checks it.
   std::optional<EntryKey> find_other_compiler(const EntryKey& key);
@@ -105,6 +107,10 @@ class KernelCache {
 
   MissReason explain_miss(const KernelKey& key);
   MissReason explain_miss(const EntryKey& key);
+  // Of measurements that hold for another machine than the one described ("name=value;..."): what differs
+  // from the nearest machine that has some. `empty` where none has.
+  MissReason explain_tuning_miss(std::string_view nest_hash, std::string_view target,
+                                 std::string_view machine);
 
   // Kept in memory until something is written anyway, and the last 10,000 in the file.
   void add_event(std::string_view kind, std::string_view what, std::string_view detail);

@@ -1,5 +1,8 @@
 #include "runtime/device/device.h"
 
+#include "runtime/base/cpu.h"
+#include "runtime/device/measure.h"
+
 namespace edge_infer {
 
 Result<std::vector<LoadedKernel>> Device::load_code(std::span<const NamedBlob>) const {
@@ -10,6 +13,16 @@ Result<LoadedKernel> Device::load_code(std::string_view name, const KernelBlob& 
   const NamedBlob named{name, &blob};
   EDGE_INFER_ASSIGN(const std::vector<LoadedKernel> loaded, load_code({&named, 1}));
   return loaded.front();
+}
+
+std::string Device::measured_on() const {
+  return fmt::format("cpu={};isa={}", cpu_name(), best_isa());
+}
+
+Result<std::vector<Measurement>> Device::measure(const MeasuredCall& call,
+                                                 std::span<const std::string> kernels,
+                                                 const MeasureOptions& options) const {
+  return measure_on_host(*this, call, kernels, options);
 }
 
 }  // namespace edge_infer

@@ -17,6 +17,10 @@
 
 namespace edge_infer {
 
+struct MeasuredCall;
+struct MeasureOptions;
+struct Measurement;
+
 // Plain facts about where code runs, known to compiler and runtime alike.
 struct Target {
   std::string name;  // "cpu.portable", "cpu.avx2", "cpu.avx512"
@@ -64,6 +68,15 @@ class Device {
   // code under a known name, kCorruption, kResourceExhausted.
   virtual Result<std::vector<LoadedKernel>> load_code(std::span<const NamedBlob> blobs) const;
   Result<LoadedKernel> load_code(std::string_view name, const KernelBlob& blob) const;
+  // What times measured here hold for, "name=value;...": the processor, or the GPU and its driver. Others are
+  // to be measured anew where it differs.
+  virtual std::string measured_on() const;
+  // Times kernels that are loaded and compute the same, interleaved, so that a machine that slows down slows
+  // all of them: one result a kernel, in order (runtime/device/measure.h). Errors: kNotFound (a kernel),
+  // kResourceExhausted (operands that do not fit), kCancelled, kDeviceLost. One kernel's failure is no error.
+  virtual Result<std::vector<Measurement>> measure(const MeasuredCall& call,
+                                                   std::span<const std::string> kernels,
+                                                   const MeasureOptions& options) const;
   // Size of an [n, k] f32 weight in `format`. Errors: kUnsupported for an unknown format.
   virtual Result<size_t> packed_bytes(std::string_view format, int64_t n, int64_t k) const = 0;
   // Packs rows [n, k] (row-major, one pointer a source tensor with its row count) into `out`.

@@ -44,6 +44,9 @@ class Executable {
   // 0 for calls that did not run. Slower than run(). Errors: as run().
   virtual Result<std::vector<int64_t>> profile(RunContext& context, std::span<const TensorView> inputs,
                                                std::span<const TensorView> outputs) const = 0;
+  // Makes now what calls would make when they first come (graphs, memory of concurrent calls), and lets no
+  // later call find it missing: for the mode reduce-overhead. Errors: kResourceExhausted, kDeviceLost.
+  virtual Status prepare() const { return {}; }
   virtual const Program& program() const = 0;
   // Largest memory for temporaries of any call so far, in bytes.
   virtual size_t peak_arena_bytes() const = 0;

@@ -21,12 +21,14 @@ struct Section {
   std::string_view name;
   std::vector<GpuCase> (*cases)(GpuCheck&);
 };
-constexpr std::string_view kSpeed = "gemm-speed";  // no check: left out where no section is named
+// Times, which need the GPU for themselves: left out where no section is named.
+constexpr std::string_view kSpeed = "gemm-speed", kTune = "tune";
 // Single kernels first: what is wrong there need not be looked for in programs.
 constexpr Section kSections[] = {
-    {"attention", attention_cases},     {"gemm", gemm_cases},           {"golden", golden_graph_cases},
-    {"conformance", conformance_cases}, {"random", random_graph_cases}, {"program", program_cases},
-    {kSpeed, gemm_speed_cases},
+    {"attention", attention_cases}, {"gemm", gemm_cases},
+    {"golden", golden_graph_cases}, {"conformance", conformance_cases},
+    {"random", random_graph_cases}, {"program", program_cases},
+    {kSpeed, gemm_speed_cases},     {kTune, tune_cases},
 };
 
 struct Options {
@@ -39,7 +41,7 @@ struct Options {
 int usage() {
   std::fputs(
       "usage: gpu_check [--sample | --all] [--quiet] [--variant sm_90] [SECTION...]\n"
-      "sections: attention gemm golden conformance random program gemm-speed\n",
+      "sections: attention gemm golden conformance random program gemm-speed tune\n",
       stderr);
   return 2;
 }
@@ -66,7 +68,7 @@ bool parse(std::span<char*> arguments, Options& options) {
 }
 
 bool wants(const Options& options, std::string_view section) {
-  if (options.sections.empty()) return section != kSpeed;
+  if (options.sections.empty()) return section != kSpeed && section != kTune;
   return std::ranges::find(options.sections, section) != options.sections.end();
 }
 

@@ -25,6 +25,9 @@ std::vector<GpuCase> gemm_cases(GpuCheck& check);
 // How long each candidate of a product takes at five row counts, beside the tile that is chosen. Of products
 // on an H200 the prototypes' times (gpu_measured.md) as well. Runs only where it is asked for.
 std::vector<GpuCase> gemm_speed_cases(GpuCheck& check);
+// What max-autotune measures and chooses for two encoders, in every row class; that all candidates launch and
+// have the same bits. Runs only where it is asked for.
+std::vector<GpuCase> tune_cases(GpuCheck& check);
 // The nests of graphs, one after the other, as evaluate() would run them: those of tests/golden, in f32, f16
 // and bf16; every op of the table in all types; random graphs.
 std::vector<GpuCase> golden_graph_cases(GpuCheck& check);

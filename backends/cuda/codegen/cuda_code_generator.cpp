@@ -78,6 +78,10 @@ std::vector<Schedule> CudaCodeGenerator::candidates(const loop::LoopNest& nest) 
   return family == Family::kGemm ? gemm_schedules(nest, target_) : attention_schedules(nest, target_);
 }
 
+std::vector<Schedule> CudaCodeGenerator::candidates_for(const loop::LoopNest& nest, int64_t rows) const {
+  return family_of(nest) == Family::kGemm ? gemm_schedules(nest, target_, rows) : candidates(nest);
+}
+
 Result<GeneratedKernel> CudaCodeGenerator::generate(const loop::LoopNest& nest,
                                                     const Schedule& schedule) const {
   EDGE_INFER_RETURN_IF_ERROR(accepts(nest));

@@ -28,6 +28,7 @@ class CudaCodeGenerator final : public CodeGenerator {
   std::vector<int64_t> row_classes() const override;
   Schedule schedule_for(const loop::LoopNest& nest, int64_t rows) const override;
   std::vector<Schedule> candidates(const loop::LoopNest& nest) const override;
+  std::vector<Schedule> candidates_for(const loop::LoopNest& nest, int64_t rows) const override;
 
   const CudaTarget& facts() const { return target_; }
 

@@ -177,9 +177,10 @@ Schedule gemm_schedule_for(const loop::LoopNest& nest, int64_t rows, const CudaT
   return gemm_schedule_text(*gemm_tiles(p->shape, target).front());
 }
 
-std::vector<Schedule> gemm_schedules(const loop::LoopNest& nest, const CudaTarget& target) {
-  const Result<Product> p = product(nest, target);
+std::vector<Schedule> gemm_schedules(const loop::LoopNest& nest, const CudaTarget& target, int64_t rows) {
+  Result<Product> p = product(nest, target);
   if (!p) return {};
+  if (rows > 0) p->shape.rows = std::min(rows, kManyRows);
   std::vector<Schedule> schedules;
   for (const GemmTile* tile : gemm_tiles(p->shape, target)) schedules.push_back(gemm_schedule_text(*tile));
   return schedules;

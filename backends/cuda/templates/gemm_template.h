@@ -17,8 +17,9 @@ Status accepts_gemm(const loop::LoopNest& nest, const CudaTarget& target);
 // `rows`.
 std::vector<int64_t> gemm_row_classes(const CudaTarget& target);
 Schedule gemm_schedule_for(const loop::LoopNest& nest, int64_t rows, const CudaTarget& target);
-// At most 8, the default first, all of one accumulation class. For nests that accepts_gemm() takes.
-std::vector<Schedule> gemm_schedules(const loop::LoopNest& nest, const CudaTarget& target);
+// At most 8, the default first, all of one accumulation class. For nests that accepts_gemm() takes. `rows`:
+// of the calls that they are for; 0: as the nest's symbols hint.
+std::vector<Schedule> gemm_schedules(const loop::LoopNest& nest, const CudaTarget& target, int64_t rows = 0);
 // An empty schedule is the first of gemm_schedules(). Errors: kUnsupported as accepts_gemm();
 // kInvalidArgument for a schedule that does not fit the nest.
 Result<GeneratedKernel> generate_gemm(const loop::LoopNest& nest, const Schedule& schedule,

@@ -1,5 +1,5 @@
-// gpu_bench MODEL_DIR [PRECISION]: how fast one model runs on the first GPU. Token ids in host memory in,
-// vectors in host memory out:
+// gpu_bench MODEL_DIR [PRECISION [MODE]]: how fast one model runs on the first GPU. Token ids in host memory
+// in, vectors in host memory out:
 //   latency     one text of a length, median and 99th percentile of many calls
 //   throughput  64 texts of 512 tokens, with the rate of the model's linears and attention (2 a
 //               multiply-add)
@@ -158,10 +158,11 @@ class Bench {
   const ModelEmbedder& embedder_;
 };
 
-Status run(const std::string& model, const std::string& precision) {
+Status run(const std::string& model, const std::string& precision, const std::string& mode) {
   EmbedderOptions options;
   options.device = "cuda";
   options.precision = precision;
+  options.mode = mode;
   options.max_length = 512;
   const auto start = Clock::now();
   EDGE_INFER_ASSIGN(const std::unique_ptr<ModelEmbedder> embedder, ModelEmbedder::open(model, options));
@@ -191,10 +192,11 @@ Status run(const std::string& model, const std::string& precision) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: gpu_bench MODEL_DIR [PRECISION]\n", stderr);
+    std::fputs("usage: gpu_bench MODEL_DIR [PRECISION [MODE]]\n", stderr);
     return 2;
   }
-  const edge_infer::Status status = edge_infer::run(argv[1], argc > 2 ? argv[2] : "");
+  const edge_infer::Status status =
+      edge_infer::run(argv[1], argc > 2 ? argv[2] : "", argc > 3 ? argv[3] : "default");
   if (!status) std::fprintf(stderr, "gpu_bench: %s\n", status.error().message.c_str());
   return status ? 0 : 1;
 }

@@ -2,116 +2,19 @@
 // computed by loop::evaluate, kernel by kernel, in the memory that the device half gave it. The result has
 // to have the bits of loop::evaluate for the whole program: buffers, unit lists, constants, counts, forms and
 // graphs are right then, whatever the kernels' code is.
-#include <gtest/gtest.h>
+#include "tests/unit/cuda_program/encoder.h"
 
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <random>
-#include <regex>
-#include <sstream>
 
-#include "backends/cuda/codegen/cuda_code_generator.h"
-#include "compiler/compile.h"
-#include "compiler/graph/parse.h"
 #include "compiler/loop/evaluate.h"
-#include "runtime/base/hash.h"
 #include "tests/gpu/program_run.h"
 #include "tests/gpu/random_tensor.h"
-#include "tests/unit/cuda_device/fake/fake_cuda.h"
 
 namespace edge_infer::test {
 namespace {
 
-constexpr int64_t kVocabulary = 300;
-
-std::string code_name(std::string_view source) {
-  return content_digest(source).substr(0, 24);
-}
-
-// "Compiles" a source to the name of a kernel of the fake driver.
-class FakeCompiler final : public KernelCompiler {
- public:
-  std::string identity() const override { return "fake"; }
-  std::string options() const override { return ""; }
-  Status available() const override { return {}; }
-  std::vector<Result<CompiledKernel>> compile(std::span<const KernelSource> sources,
-                                              const std::function<bool()>&) override {
-    std::vector<Result<CompiledKernel>> kernels;
-    for (const KernelSource& source : sources) kernels.push_back(compile_one(source.source));
-    return kernels;
-  }
-
- private:
-  static Result<CompiledKernel> compile_one(const std::string& source) {
-    cuda::CudaImage image;
-    EDGE_INFER_ASSIGN(image.launch, cuda::CudaLaunch::of_source(source));
-    const std::string text = "FAKE " + code_name(source);
-    const auto* bytes = reinterpret_cast<const std::byte*>(text.c_str());
-    image.cubin.assign(bytes, bytes + text.size() + 1);
-    return CompiledKernel{.blob = image.to_blob()};
-  }
-};
-
-Result<Status> run_nest(const loop::LoopNest& nest, const cuda::fake::Launch& launch) {
-  const auto* counts = launch.pointer<const int64_t>(0);
-  const std::vector<int64_t> symbols(counts, counts + nest.symbols.size());
-  SymbolValues values;
-  for (size_t s = 0; s < symbols.size(); ++s) values[nest.symbols[s].name] = symbols[s];
-  std::vector<HostTensor> tensors;
-  for (size_t b = 0; b < nest.buffers.size(); ++b) {
-    std::vector<int64_t> sizes;
-    for (const SymInt& size : nest.buffers[b].sizes) {
-      EDGE_INFER_ASSIGN(const int64_t value, size.evaluate(values));
-      sizes.push_back(value);
-    }
-    EDGE_INFER_ASSIGN(HostTensor tensor, make_host_tensor(nest.buffers[b].dtype, sizes));
-    if (!tensor.bytes.empty())
-      std::memcpy(tensor.bytes.data(), launch.pointer<std::byte>(1 + b), tensor.bytes.size());
-    tensors.push_back(std::move(tensor));
-  }
-  std::vector<HostTensor*> buffers;
-  for (HostTensor& tensor : tensors) buffers.push_back(&tensor);
-  const Status status = loop::evaluate(nest, symbols, buffers);
-  for (size_t b = 0; b < tensors.size(); ++b)
-    if (nest.buffers[b].access == loop::Access::kOut && !tensors[b].bytes.empty())
-      std::memcpy(launch.pointer<std::byte>(1 + b), tensors[b].bytes.data(), tensors[b].bytes.size());
-  return status;
-}
-
-class Encoder : public testing::Test {
+class Encoder : public EncoderTest {
  protected:
-  void SetUp() override {
-    cuda::fake::reset();
-    ::setenv("EDGE_INFER_LIBCUDA", EDGE_INFER_FAKE_CUDA, 1);
-    auto device = cuda::CudaDevice::open();
-    ASSERT_TRUE(device) << device.error().message;
-    device_ = *device;
-    auto generator = cuda::CudaCodeGenerator::for_target(device_->target().name);
-    ASSERT_TRUE(generator) << generator.error().message;
-    compiler_ = {std::make_shared<cuda::CudaCodeGenerator>(*std::move(generator)),
-                 std::make_shared<FakeCompiler>()};
-    std::ostringstream text;
-    text << std::ifstream("tests/golden/loops/post_norm_encoder.graph").rdbuf();
-    std::string small = text.str();
-    for (const auto& [from, to] : {std::pair{"30522", "300"},
-                                   {"\\b1536\\b", "128"},
-                                   {"\\b384\\b", "64"},
-                                   {"\\b512\\b", "700"},
-                                   {"heads=12", "heads=2"}})
-      small = std::regex_replace(small, std::regex(from), to);
-    auto graph = parse_graph(small);
-    ASSERT_TRUE(graph) << graph.error().message;
-    graph_ = *std::move(graph);
-    std::mt19937_64 random(5);
-    for (const GraphConstant& constant : graph_.constants()) {
-      const Value& value = graph_.value(constant.value);
-      std::vector<int64_t> sizes;
-      for (const SymInt& size : value.type.sizes) sizes.push_back(size.constant().value_or(1));
-      constants_[value.name] = normal_tensor(value.type.dtype, std::move(sizes), 0.2, random);
-    }
-  }
-
   // Compiles for the fake driver and gives its kernels their meaning.
   void make(DType precision) {
     auto compiled = compile(graph_, device_->target(), *compiler_.generator, *compiler_.compiler,
@@ -120,17 +23,8 @@ class Encoder : public testing::Test {
     compiled_ = *std::move(compiled);
     for (const KernelPlan& plan : compiled_.kernels) {
       const std::string& source = plan.generated.source.source;
-      const auto launch = cuda::CudaLaunch::of_source(source);
-      ASSERT_TRUE(launch) << launch.error().message;
-      cuda::fake::Kernel kernel;
-      kernel.parameter_bytes.assign(1 + plan.nest.buffers.size(), sizeof(cuda::DeviceAddress));
-      kernel.parameter_bytes.insert(kernel.parameter_bytes.end(), launch->maps.size(),
-                                    sizeof(cuda::EncodedTensorMap));
-      kernel.body = [nest = plan.nest](const cuda::fake::Launch& run) {
-        const Result<Status> status = run_nest(nest, run);
-        ASSERT_TRUE(status) << status.error().message;
-        EXPECT_TRUE(*status) << status->error().message;
-      };
+      cuda::fake::Kernel kernel = fake_kernel(plan);
+      kernel.body = [nest = plan.nest](const cuda::fake::Launch& run) { run_nest(nest, run); };
       cuda::fake::state().kernels[code_name(source)] = std::move(kernel);
     }
     auto run = ProgramRun::make(device_, compiler_, graph_, precision, constants_);
@@ -158,10 +52,6 @@ class Encoder : public testing::Test {
     for (size_t i = 0; i < want->size(); ++i) EXPECT_EQ((*got)[i].bytes, (*want)[i].bytes);
   }
 
-  std::shared_ptr<const cuda::CudaDevice> device_;
-  TargetCompiler compiler_;
-  Graph graph_;
-  TensorMap constants_;
   CompiledGraph compiled_;
   std::unique_ptr<ProgramRun> run_;
 };

@@ -18,6 +18,7 @@ struct Node {
 };
 struct Event {
   int queries = 0;
+  double time = 0;
 };
 
 }  // namespace edge_infer::cuda::fake
@@ -89,7 +90,13 @@ void execute(const Launch& launch) {
   state().launches.push_back(launch);
   if (launch.kernel == "read_block") return kReadBlock.body(launch);
   const Kernel& kernel = state().kernels.at(launch.kernel);
+  state().clock += kernel.nanoseconds;
   if (kernel.body) kernel.body(launch);
+}
+
+DriverCode refusal(const Launch& launch) {
+  const auto found = state().kernels.find(launch.kernel);
+  return found == state().kernels.end() ? kOk : found->second.launch_code;
 }
 
 bool launch_fails() {
@@ -154,7 +161,7 @@ DriverCode device_get_attribute(int* value, DeviceAttribute attribute, DeviceOrd
       *value = 1;
       break;
     case DeviceAttribute::kL2CacheBytes:
-      *value = 60 << 20;
+      *value = static_cast<int>(state().l2_bytes);
       break;
     case DeviceAttribute::kComputeCapabilityMajor:
       *value = state().major;
@@ -274,6 +281,7 @@ DriverCode event_destroy(EventHandle event) {
 DriverCode event_record(EventHandle event, StreamHandle) {
   FAKE_ENTER;
   event->queries = 0;
+  event->time = state().clock;
   return kOk;
 }
 DriverCode event_query(EventHandle event) {
@@ -284,8 +292,8 @@ DriverCode event_synchronize(EventHandle) {
   FAKE_ENTER;
   return kOk;
 }
-DriverCode event_elapsed_time(float* milliseconds, EventHandle, EventHandle) {
-  *milliseconds = 0;
+DriverCode event_elapsed_time(float* milliseconds, EventHandle begin, EventHandle end) {
+  *milliseconds = static_cast<float>((end->time - begin->time) / 1e6);
   return kOk;
 }
 DriverCode library_load_data(LibraryHandle* library, const void* code, int*, void**, unsigned, int*, void**,
@@ -356,6 +364,7 @@ DriverCode launch_kernel(const LaunchConfig* config, FunctionHandle function, vo
     if (a.id == LaunchAttributeId::kProgrammaticStreamSerialization)
       launch.programmatic = a.value.programmatic_stream_serialization != 0;
   }
+  if (const DriverCode code = refusal(launch)) return code;
   execute(launch);
   return kOk;
 }
@@ -424,6 +433,8 @@ DriverCode graph_upload(GraphExecHandle, StreamHandle) {
 DriverCode graph_launch(GraphExecHandle exec, StreamHandle) {
   FAKE_ENTER;
   if (launch_fails()) return state().sticky;
+  for (const Launch& node : exec->nodes)
+    if (const DriverCode code = refusal(node)) return code;
   ++state().replays;
   if (state().executes)
     for (const Launch& node : exec->nodes) execute(node);

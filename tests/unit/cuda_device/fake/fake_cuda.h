@@ -39,6 +39,8 @@ struct Kernel {
   std::vector<size_t> parameter_bytes;
   std::function<void(const Launch&)> body;
   int max_threads = 1024;
+  double nanoseconds = 0;                          // of one launch, on the GPU's clock
+  DriverCode launch_code = driver_code::kSuccess;  // what a launch, or a graph with one, is answered
 };
 
 struct Edge {
@@ -70,13 +72,15 @@ struct State {
   DriverCode init_code = driver_code::kSuccess, load_code = driver_code::kSuccess,
              tensor_map_code = driver_code::kSuccess, text_code = driver_code::kSuccess;
   int queries_until_ready = 0;  // of each event
-  bool executes = true;         // kernels of replayed graphs
+  int64_t l2_bytes = 60 << 20;
+  bool executes = true;  // kernels of replayed graphs
 
   // Copies from pageable memory: they arrive when the default stream is waited for.
   std::vector<std::function<void()>> pending;
 
   // What happened.
   DriverCode sticky = driver_code::kSuccess;
+  double clock = 0;              // nanoseconds that kernels have run: what events tell
   std::vector<Launch> launches;  // executed, from graphs or not
   std::vector<Graph> graphs;     // instantiated
   std::vector<EncodedMap> maps;

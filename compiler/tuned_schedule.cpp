@@ -154,9 +154,11 @@ class Tuning {
   }
 
   void store(const Work& work) {
+    std::vector<TuningRow> rows;
     for (const TunedNest::Candidate& candidate : work.tuned.candidates)
-      cache_->put_tuning({work.tuned.identity, site_.generator->target(), machine_identity(site_),
-                          candidate.schedule, candidate.nanoseconds});
+      rows.push_back({work.tuned.identity, site_.generator->target(), machine_identity(site_),
+                      candidate.schedule, candidate.nanoseconds});
+    cache_->put_tuning(rows);
     cache_->add_event("tuned", "tuning:@" + work.tuned.name, work.tuned.text());
   }
 

@@ -67,7 +67,7 @@ Status CudaExecution::reserve(const SymbolValues& needed) {
   }
   memory_ = std::make_unique<ExecutionMemory>(*std::move(memory));
   ++counts_.growths;
-  return prepared_ ? prepare() : Status();
+  return prepared_ ? prepare(true) : Status();
 }
 
 Result<CudaExecution::Class*> CudaExecution::find_class(const SymbolValues& limits, uint64_t conditions,
@@ -235,9 +235,9 @@ Result<std::vector<int64_t>> CudaExecution::profile(std::span<const TensorView> 
   return times;
 }
 
-Status CudaExecution::prepare() {
+Status CudaExecution::prepare(bool from_now_on) {
   EDGE_INFER_RETURN_IF_ERROR(plan_.device->usable());
-  prepared_ = true;
+  prepared_ = prepared_ || from_now_on;
   const CurrentContext current(*plan_.device);
   std::vector<SymbolValues> classes = plan_.classes.all(memory_->capacity);
   if (classes.size() > kMostGraphs) classes.resize(kMostGraphs);

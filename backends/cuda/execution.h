@@ -44,9 +44,9 @@ class CudaExecution {
   Result<std::vector<int64_t>> profile(std::span<const TensorView> inputs,
                                        std::span<const TensorView> outputs);
 
-  // Makes the graphs that calls of all sizes up to the capacity need, off the path of a call; from now on a
-  // call that needs larger memory makes those of all its classes.
-  Status prepare();
+  // Makes the graphs that calls of all sizes up to the capacity need, off the path of a call. `from_now_on`:
+  // a call that needs larger memory then makes those of all its classes, too.
+  Status prepare(bool from_now_on);
   bool prepared() const { return prepared_; }
 
   const ExecutionCounts& counts() const { return counts_; }

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kAlignment = 256;
 constexpr size_t kLeastNodes = 8;  // of a graph: one launch alone is mostly its start
 constexpr size_t kMostSets = 1024;
-constexpr size_t kPattern = size_t{4} << 20;   // bytes made on the host, repeated on the device
-constexpr size_t kCompared = size_t{4} << 20;  // first bytes of a result
+constexpr size_t kPattern = size_t{1} << 20;   // bytes made on the host, repeated on the device
+constexpr size_t kCompared = size_t{1} << 20;  // first bytes of a result
 constexpr int kLeastRounds = 2;
 
 size_t aligned(size_t bytes) {

@@ -20,7 +20,7 @@ Result<std::unique_ptr<CudaProgram>> CudaProgram::bind(Program program,
   bound->plan_ = std::move(plan);
   if (options.prepare) {
     EDGE_INFER_ASSIGN(Taken first, bound->take());
-    const Status prepared = options.mode == LaunchMode::kGraphs ? first.execution->prepare() : Status{};
+    const Status prepared = options.mode == LaunchMode::kGraphs ? first.execution->prepare(false) : Status{};
     bound->give_back(std::move(first));
     if (!prepared) return std::unexpected(prepared.error());
   }
@@ -87,7 +87,7 @@ Status CudaProgram::run(std::span<const TensorView> inputs, std::span<const Tens
   EDGE_INFER_RETURN_IF_ERROR(plan_->device->usable());
   EDGE_INFER_ASSIGN(Taken taken, take());
   Status status;
-  if (prepared_.load() && !taken.execution->prepared()) status = taken.execution->prepare();
+  if (prepared_.load() && !taken.execution->prepared()) status = taken.execution->prepare(true);
   if (status) status = taken.execution->run(inputs, outputs, mode);
   give_back(std::move(taken));
   return status;
@@ -117,7 +117,7 @@ Status CudaProgram::prepare() const {
     taken.push_back({.execution = *std::move(made)});
   }
   for (Taken& one : taken) {
-    if (status && !one.execution->prepared()) status = one.execution->prepare();
+    if (status && !one.execution->prepared()) status = one.execution->prepare(true);
     give_back(std::move(one));
   }
   {

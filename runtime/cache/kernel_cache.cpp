@@ -197,9 +197,12 @@ std::vector<TuningRow> KernelCache::find_tuning(std::string_view nest_hash, std:
   return found;
 }
 
-void KernelCache::put_tuning(const TuningRow& row) {
+void KernelCache::put_tuning(std::span<const TuningRow> rows) {
   const std::lock_guard lock(state_->mutex);
-  state_->write("storing a measurement", [&] { return state_->store_tuning(row); });
+  state_->write("storing measurements", [&]() -> Status {
+    for (const TuningRow& row : rows) EDGE_INFER_RETURN_IF_ERROR(state_->store_tuning(row));
+    return {};
+  });
 }
 
 void KernelCache::put_machine(std::string_view id, std::string_view description) {

@@ -95,7 +95,8 @@ class KernelCache {
   // All candidates measured, by schedule.
   std::vector<TuningRow> find_tuning(std::string_view nest_hash, std::string_view target,
                                      std::string_view machine);
-  void put_tuning(const TuningRow& row);
+  void put_tuning(const TuningRow& row) { put_tuning(std::span(&row, 1)); }
+  void put_tuning(std::span<const TuningRow> rows);  // all or none
   // What a TuningRow::machine stands for.
   void put_machine(std::string_view id, std::string_view description);
 

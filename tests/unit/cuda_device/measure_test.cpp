@@ -82,8 +82,9 @@ TEST_F(MeasureTest, candidates_take_turns_on_operands_that_rotate) {
   std::set<DeviceAddress> sets;
   for (size_t i = 0; i < launches.size(); ++i) {
     sets.insert(launches[i].parameter(1));
-    if (i > 0) EXPECT_NE(launches[i].parameter(1), launches[i - 1].parameter(1)) << i;
-    if (i > 0) EXPECT_NE(launches[i].parameter(2), launches[i - 1].parameter(2)) << i;
+    if (i == 0) continue;
+    EXPECT_NE(launches[i].parameter(1), launches[i - 1].parameter(1)) << i;
+    EXPECT_NE(launches[i].parameter(2), launches[i - 1].parameter(2)) << i;
   }
   // Together they are more than twice the cache, and each set is used as often as every other.
   EXPECT_GT(sets.size() * 2 * kBytes, static_cast<size_t>(2 * fake::state().l2_bytes) * 9 / 10);

@@ -47,6 +47,7 @@ class EncoderTest : public testing::Test {
   // Another process would see the driver, not this one's device.
   void open();
 
+  std::string most_tokens_ = "16384";  // of a call
   std::shared_ptr<const cuda::CudaDevice> device_;
   std::shared_ptr<FakeCompiler> fake_compiler_;
   TargetCompiler compiler_;

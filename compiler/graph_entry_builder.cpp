@@ -164,15 +164,16 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::compiled(const CompileSite& si
   options.precision = product_type(*site.generator, settings);
   EDGE_INFER_ASSIGN(CompiledGraph compiled,
                     compile(graph_, site.device->target(), *site.generator, *site.compiler, options));
-  bool tuned = false;
-  if (compilation_.mode == CompileMode::kMaxAutotune) {
+  const bool tunes = compilation_.mode == CompileMode::kMaxAutotune;
+  bool stores = compilation_.cache != nullptr;
+  if (tunes) {
     const TunedSchedules schedules = tune_schedules(compiled, site, compilation_.cache.get(), is_cancelled);
     options.schedule = [&](const loop::LoopNest& nest, int64_t rows) {
       return schedules.find(nest, rows, site);
     };
     EDGE_INFER_ASSIGN(compiled,
                       compile(graph_, site.device->target(), *site.generator, *site.compiler, options));
-    tuned = schedules.complete;
+    stores = stores && schedules.complete;
     options.schedule = {};
     if (log_topics().compile)
       for (const TunedNest& nest : schedules.nests) log_info("{}", nest.text());
@@ -189,11 +190,11 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::compiled(const CompileSite& si
       log_warning("no dump: {}", written.error().message);
   auto entry = std::make_shared<Entry>();
   entry->guards = guards;
-  const std::string text = compilation_.cache != nullptr ? print_entry(guards, compiled.program) : "";
+  const std::string text = stores ? print_entry(guards, compiled.program) : "";
   EDGE_INFER_ASSIGN(entry->program, site.device->bind(std::move(compiled.program), *constants_));
   EDGE_INFER_RETURN_IF_ERROR(prepare(*entry));
-  if (compilation_.cache != nullptr) {
-    const EntryKey key = entry_key(site, settings, tuned);
+  if (stores) {
+    const EntryKey key = entry_key(site, settings, tunes);
     compilation_.cache->put_graph(key.graph_hash, print(graph_));
     compilation_.cache->put_entry(key, text);
     compilation_.cache->add_event("entry", "entry:" + key.id(), summary);

@@ -118,7 +118,8 @@ class Tuning {
   }
 
   void give_up(const Error& why) {
-    out_.complete = false;
+    // What no measuring can tell will not be told by the next attempt either.
+    if (why.code != ErrorCode::kUnsupported && why.code != ErrorCode::kInvalidArgument) out_.complete = false;
     if (why.code != ErrorCode::kCancelled) log_warning("not tuned: {}", why.message);
   }
 

@@ -41,7 +41,8 @@ Schedule stored_schedule(const loop::LoopNest& nest, int64_t rows, const Compile
 
 struct TunedSchedules {
   std::vector<TunedNest> nests;
-  bool complete = true;  // all nests that have a choice were measured
+  // Nothing would be gained by another attempt: it was not cancelled, and no device or memory was missing.
+  bool complete = true;
 
   // The measured choice, else the generator's own.
   Schedule find(const loop::LoopNest& nest, int64_t rows, const CompileSite& site) const;

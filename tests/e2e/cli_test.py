@@ -84,6 +84,20 @@ for text in ("[a,b]", "[]", '["x"]', "[x", "a,b", "[q]\x1f"):
     check(ids == cli("tokenize", "--model", MODEL, "--input", lines).json_lines(), f"an argument is one text: {text}: {ids}")
 check(cli("tokenize", "--model", MODEL, "--max-length", "1", "x").code == 1, "no room for the special tokens")
 
+# modes: on a processor reduce-overhead is default, and max-autotune measures once
+check(cli("embed", "--model", MODEL, "--mode", "reduce-overhead", "Harbour gate", "A second text").out == a.out, "--mode reduce-overhead gives the same bits")
+tuned = cli("compile", "--model", MODEL, "--mode", "max-autotune")
+check(tuned.code == 0, f"compile --mode max-autotune: {tuned.err}")
+told = json.loads(cli("explain", "--model", MODEL, "--json").out)
+check(told["candidates"] and all(len(c["measured"]) <= 8 and c["chosen"] in [m["schedule"] for m in c["measured"]] for c in told["candidates"]),
+      f"explain shows the candidates measured: {str(told['candidates'])[:300]}")
+running = {k["kernel"] for k in told["entries"][0]["kernels"]}
+check(all(c["kernel"] in running for c in told["candidates"]), "the chosen kernels run")
+measured = json.loads(cli("cache", "stats", "--json").out)["tunings"]
+check(cli("embed", "--model", MODEL, "--mode", "max-autotune", "Harbour gate", "A second text").out == a.out, "tuned kernels give the same bits")
+check(measured > 0 and json.loads(cli("cache", "stats", "--json").out)["tunings"] == measured, "another process measures nothing")
+check(cli("embed", "--model", MODEL, "--mode", "fastest", "x").code == 2, "an unknown mode is wrong usage")
+
 # usage and errors
 check(cli("--version").out.startswith("edge-infer "), "--version")
 for args in ([], ["embed"], ["embed", "--model", MODEL], ["frobnicate"], ["embed", "--model", MODEL, "--format", "xml", "x"],

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -155,6 +156,28 @@ TEST(Library, prebuilt_and_compiled_kernels_give_the_same_vector) {
   options.flags = 2;
   EXPECT_THROW(edge_infer::Model(model_path(), &options), edge_infer::Exception);
   EXPECT_EQ(edge_infer_prepare(nullptr, nullptr), EDGE_INFER_INVALID_ARGUMENT);
+}
+
+TEST(Library, modes_are_default_reduce_overhead_and_max_autotune) {
+  NEEDS_MODEL();
+  edge_infer_options options = EDGE_INFER_OPTIONS_INIT;
+  const edge_infer::Model usual(model_path(), &options);
+  usual.prepare();
+  options.mode = "reduce-overhead";
+  const edge_infer::Model ready(model_path(), &options);
+  ready.prepare();
+  EXPECT_EQ(usual.embed("hello world"), ready.embed("hello world"));
+  options.mode = "fastest";
+  try {
+    edge_infer::Model(model_path(), &options);
+    ADD_FAILURE() << "an unknown mode is opened";
+  } catch (const edge_infer::Exception& exception) {
+    EXPECT_EQ(exception.code(), EDGE_INFER_INVALID_ARGUMENT);
+    EXPECT_NE(std::strstr(exception.what(), "max-autotune"), nullptr);
+  }
+  // A caller that was built before there were modes.
+  options.size = offsetof(edge_infer_options, mode);
+  EXPECT_NO_THROW(edge_infer::Model(model_path(), &options));
 }
 
 TEST(Library, threads_may_share_a_model) {

@@ -30,6 +30,7 @@ class TuneTest : public EncoderTest {
     EncoderTest::SetUp();
     if (device_ == nullptr) return;
     cuda::fake::state().l2_bytes = 1 << 16;
+    open();
     auto compiled = compile(graph_, device_->target(), *compiler_.generator, *compiler_.compiler,
                             {.precision = DType::kF16});
     ASSERT_TRUE(compiled) << compiled.error().message;

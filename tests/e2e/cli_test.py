@@ -146,6 +146,17 @@ check(cli("compile", "--model", MODEL, "--dump", dump).code == 0 and (dump / "lo
 rows = cli("bench", "--model", MODEL, "--lengths", "16,64", "--seconds", "0.2", "--json").json_lines()
 keys = {"ms_best", "ms_median", "ms_p99", "tokens_per_s", "gflops", "percent_of_peak", "bytes_moved"}
 check(len(rows) == 2 and all(keys <= set(row) for row in rows), "bench --json gives a row each")
+profiled = cli("bench", "--model", MODEL, "--lengths", "16,64", "--seconds", "0.05", "--profile", "--trace", tmp / "trace.json")
+check("% of peak" in profiled.out and "kernel:" in profiled.out, "bench --profile lists kernels against the peak")
+trace = json.loads((tmp / "trace.json").read_text())["traceEvents"]
+calls = [e for e in trace if e["ph"] == "X"]
+check({e["tid"] for e in calls} == {1, 2}, "a trace has a thread for each length")
+check(all(e["dur"] > 0 and e["args"]["bytes"] > 0 for e in calls), "a trace has time and traffic of each call")
+by_thread = [[e for e in calls if e["tid"] == t] for t in (1, 2)]
+check(all(b["ts"] >= a["ts"] + a["dur"] - 1e-6 for thread in by_thread for a, b in zip(thread, thread[1:])),
+      "the calls of a pass follow each other")
+refused = cli("bench", "--model", MODEL, "--lengths", "16", "--seconds", "0.05", "--trace", "/nowhere/t.json")
+check(refused.code == 1 and "/nowhere/t.json" in refused.err, "a trace that cannot be written is an error with its name")
 
 # What a start loads: the libraries of pull, PDFium and LLVM stay out.
 maps = subprocess.run(["ldd", str(BIN / "edge-infer")], capture_output=True, text=True).stdout

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/pack_rows.h"
 #include "backends/cuda/target.h"
+#include "runtime/base/half.h"
 #include "tests/unit/cuda_device/sample.h"
 
 namespace edge_infer::cuda {

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -129,6 +130,17 @@ readonly = {**env, "EDGE_INFER_CACHE": "/proc/edge-infer"}
 r = run("embed", "--model", MODEL, "Harbour gate", env=readonly)
 check(r.code == 0 and all(abs(x - y) < 2e-6 for x, y in zip(r.json_lines()[0], a.json_lines()[0])),
       "without a writable cache it works the same")
+
+# A compiler that hangs costs a one-shot command a while, and it says so.
+hanging = tmp / "hanging"
+hanging.mkdir()
+shutil.copy(BIN / "edge-infer", hanging)
+(hanging / "edge-infer-cc").write_text("#!/bin/sh\nexec sleep 300\n")
+(hanging / "edge-infer-cc").chmod(0o755)
+r = subprocess.run([str(hanging / "edge-infer"), "embed", "--model", MODEL, "Harbour gate"], capture_output=True, text=True,
+                   env={**os.environ, **env, "EDGE_INFER_CACHE": str(tmp / "cold")}, timeout=120)
+check(r.returncode == 0 and "not compiled within" in r.stderr and len(json.loads(r.stdout)) == 384,
+      f"a compiler that hangs is said: {r.returncode} {r.stderr[:300]}")
 
 # explain, bench
 e = json.loads(cli("explain", "--model", MODEL, "--json").out)

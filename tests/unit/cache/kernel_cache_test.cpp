@@ -48,6 +48,37 @@ TEST(KernelCache, keeps_rows_over_processes) {
   EXPECT_EQ(s.bytes, static_cast<int64_t>(kernel_blob(1).serialize().size() + 8 + 7));
 }
 
+TEST(KernelCache, says_what_measurements_of_another_machine_differ_in) {
+  const TemporaryDir dir;
+  const auto cache = open_cache(dir.path() / "c");
+  const std::string here = "name=A;capability=9.0;driver=13.1";
+  EXPECT_TRUE(cache->explain_tuning_miss("nest", "cuda.sm_90a", here).empty);
+  const TuningRow rows[] = {{"nest", "cuda.sm_90a", "far", "tile=s32", {5}},
+                            {"nest", "cuda.sm_90a", "near", "tile=s32", {6}},
+                            {"other", "cuda.sm_90a", "same", "tile=s32", {7}}};
+  cache->put_tuning(rows);
+  cache->put_machine("far", "name=B;capability=9.0;driver=12.0");
+  cache->put_machine("near", "name=A;capability=9.0;driver=13.0");
+  cache->put_machine("same", here);
+  const MissReason reason = cache->explain_tuning_miss("nest", "cuda.sm_90a", here);
+  EXPECT_FALSE(reason.empty);
+  EXPECT_EQ(reason.nearest, "near");
+  EXPECT_EQ(reason.text(), "driver: stored 13.0, wanted 13.1");
+  EXPECT_EQ(cache->explain_tuning_miss("nest", "cuda.sm_90a", here + ";module=580.1").text(),
+            "driver: stored 13.0, wanted 13.1; module: stored none, wanted 580.1");
+  EXPECT_TRUE(cache->explain_tuning_miss("nest", "cpu.avx512", here).empty);
+}
+
+TEST(KernelCache, looking_whether_an_entry_is_there_counts_nothing) {
+  const TemporaryDir dir;
+  const auto cache = open_cache(dir.path() / "c");
+  EXPECT_FALSE(cache->has_entry(entry_key(1)));
+  cache->put_entry(entry_key(1), "an entry");
+  EXPECT_TRUE(cache->has_entry(entry_key(1)));
+  EXPECT_EQ(cache->stats().hits, 0);
+  EXPECT_EQ(cache->stats().misses, 0);
+}
+
 TEST(KernelCache, a_warm_start_writes_no_row) {
   const TemporaryDir dir;
   KernelCache::Options options;

@@ -12,6 +12,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
+#include "apps/server/batcher.h"
 #include "apps/server/server.h"
 #include "models/embedder.h"
 #include "runtime/base/cpu.h"
@@ -46,11 +47,7 @@ int serve(ServeArguments arguments) {
   if (!embedder) return report_error(embedder.error());
   ServerOptions& options = arguments.server;
   options.service.model_name = served_name(arguments.model);
-  // Small enough that a request which comes during a forward waits little, large enough to keep every worker
-  // busy.
-  constexpr int64_t kTokensPerWorker = 1024;
-  options.service.batching.batch_tokens =
-      std::clamp(kTokensPerWorker * worker_budget(), 2 * kTokensPerWorker, (*embedder)->max_batch_tokens());
+  options.service.batching = batching_for(**embedder, worker_budget());
   options.service.workers = std::clamp(worker_budget(), 1, 8);
   const auto server = Server::start(**embedder, options);
   if (!server) return report_error(server.error());

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/driver/driver.h"
@@ -33,6 +35,14 @@ struct CudaDeviceFacts {
   int driver_version = 0;  // of CUDA, as in Driver
   // Programmatic dependent launch: the GPU has it, and the driver lets graphs have such edges.
   bool programmatic_launch = false;
+};
+
+// Something that keeps memory of a device for later use.
+class MemoryHolder {
+ public:
+  virtual ~MemoryHolder() = default;
+  // Gives back what no call uses now.
+  virtual void release_idle() const = 0;
 };
 
 // The calling thread's context is the device's while this lives.
@@ -78,9 +88,16 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   Status pack(std::string_view format, std::span<const Rows> sources, int64_t k,
               std::span<std::byte> out) const override;
 
-  // `what` names the use in errors: "the weights". Errors: kResourceExhausted with the bytes, for the memory
-  // of the GPU as for the limit; kDeviceLost.
-  Result<DeviceBuffer> allocate(size_t bytes, std::string_view what) const;
+  // What to do when memory is not there.
+  enum class Scarcity {
+    kFail,
+    kReclaim,  // have all holders give back what they do not use, and try again
+    kWait,     // also when a call that runs now has ended; for callers that hold no memory, in their turn
+  };
+  // `what` names the use in errors: "the weights". Errors: kResourceExhausted with the GPU's name and the
+  // bytes, for the memory of the GPU as for the limit; kDeviceLost.
+  Result<DeviceBuffer> allocate(size_t bytes, std::string_view what,
+                                Scarcity scarcity = Scarcity::kFail) const;
   Result<PinnedBuffer> allocate_pinned(size_t bytes, std::string_view what) const;
   // Constants that lie on the device already.
   ConstantTable& constants() const { return constants_; }
@@ -93,6 +110,15 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   // Errors: kDeviceLost with what lost it, at once.
   Status usable() const;
 
+  // A holder that is removed before it is destroyed; release_idle() is not called any more afterwards.
+  void add_holder(const MemoryHolder& holder) const;
+  void remove_holder(const MemoryHolder& holder) const;
+  // Around a call that may hold memory or wait for it.
+  void begin_turn() const;
+  void end_turn() const;
+  // A call waits for memory: what is not used should be given back rather than kept.
+  bool is_scarce() const;
+
   // For DeviceBuffer and PinnedBuffer alone.
   void release(DeviceAddress address, size_t bytes) const;
   void release_pinned(std::byte* data) const;
@@ -101,6 +127,8 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   friend class CurrentContext;
   CudaDevice() = default;
   Status read_facts(DeviceOrdinal ordinal);
+  void reclaim() const;
+  Result<DeviceBuffer> try_allocate(size_t bytes, std::string_view what) const;
 
   std::shared_ptr<const Driver> driver_;
   DeviceOrdinal ordinal_ = 0;
@@ -113,6 +141,12 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   mutable std::atomic<bool> lost_{false};
   mutable std::mutex lost_mutex_;
   mutable std::string lost_why_;  // written once, before lost_
+  mutable std::mutex turns_mutex_;
+  mutable std::condition_variable turn_ended_;
+  mutable int turns_ = 0, waiting_ = 0;  // calls that have begun, those of them that wait
+  mutable uint64_t ended_turns_ = 0;
+  mutable std::mutex holders_mutex_;
+  mutable std::vector<const MemoryHolder*> holders_;
   std::unique_ptr<CudaKernels> kernels_;
   mutable ConstantTable constants_;
 };

@@ -101,7 +101,7 @@ TEST_F(Memory, errors_name_the_bytes_and_the_use) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
   EXPECT_EQ(refused.error().message,
-            "7000 bytes of GPU memory for more weights: CUDA_ERROR_OUT_OF_MEMORY (out of memory); 6000 of "
+            "Fake GPU has no 7000 bytes for more weights: CUDA_ERROR_OUT_OF_MEMORY (out of memory); 6000 of "
             "10000 bytes are free");
   EXPECT_EQ(device->bytes_in_use(), 4000U);
   *held = DeviceBuffer();
@@ -115,7 +115,7 @@ TEST_F(Memory, the_limit_holds) {
   const auto held = device->allocate(600, "a");
   ASSERT_TRUE(held);
   const auto refused = device->allocate(401, "b");
-  EXPECT_EQ(refused.error().message, "401 bytes of GPU memory for b: 600 are in use and the limit is 1000");
+  EXPECT_EQ(refused.error().message, "Fake GPU has no 401 bytes for b: 600 are in use and the limit is 1000");
   EXPECT_TRUE(device->allocate(400, "c"));
 }
 

@@ -51,6 +51,7 @@ FAKE_EXPORT void reset() {
   fresh.device_memory = state().device_memory;
   fresh.host_memory = state().host_memory;
   fresh.device_bytes = state().device_bytes;
+  fresh.pinned_bytes = state().pinned_bytes;
   state() = std::move(fresh);
 }
 

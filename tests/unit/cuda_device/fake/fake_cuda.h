@@ -62,6 +62,7 @@ struct State {
   // What the test sets.
   int version = 13'000, devices = 1, major = 9, minor = 0, multiprocessors = 132;
   size_t memory_bytes = size_t{1} << 30;
+  size_t pinned_limit = size_t{1} << 40;
   std::set<std::string> missing;  // functions that the driver lacks
   std::map<std::string, Kernel> kernels;
   int fail_allocation = 0;  // the n-th from now fails, counted down to 0
@@ -82,7 +83,7 @@ struct State {
   std::vector<EncodedMap> maps;
   std::map<DeviceAddress, size_t> device_memory;  // live
   std::map<void*, size_t> host_memory;
-  size_t device_bytes = 0, peak_bytes = 0;
+  size_t device_bytes = 0, peak_bytes = 0, pinned_bytes = 0;
   int allocations = 0, uploads = 0, replays = 0, libraries = 0, live_graphs = 0, live_execs = 0, contexts = 0,
       streams = 0, events = 0, copies_to_host = 0, copies_to_device = 0, function_loads = 0;
   std::map<std::string, int> max_shared;  // kernel -> set dynamic shared memory

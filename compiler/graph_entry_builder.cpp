@@ -28,6 +28,11 @@ const char* precision_name(CallSettings::Precision precision) {
   return "?";
 }
 
+void log_start(const Device& device) {
+  const std::string report = log_topics().device ? device.start_report() : "";
+  if (!report.empty()) log_info("{}: {}", device.target().name, report);
+}
+
 }  // namespace
 
 DType product_type(const CodeGenerator& generator, const CallSettings& settings) {
@@ -81,7 +86,9 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
     return fail(ErrorCode::kNotFound, "no entry is stored");
   }
   const auto forget = [&](const Error& error) {
-    if (error.code != ErrorCode::kDeviceLost) cache.drop_entry(key, error.message);
+    // Neither a lost device nor scarce memory is the entry's fault.
+    if (error.code != ErrorCode::kDeviceLost && error.code != ErrorCode::kResourceExhausted)
+      cache.drop_entry(key, error.message);
     return std::unexpected(error);
   };
   Result<StoredEntry> stored = parse_entry(*text);
@@ -89,6 +96,8 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
   if (const auto failed = stored->guards.first_failure(inputs, settings))
     return fail(ErrorCode::kNotFound, "the stored entry does not serve this call: {}",
                 stored->guards.describe_failure(*failed, inputs, settings));
+  Result<std::shared_ptr<const void>> constants = device.prefetch(stored->program, *constants_);
+  if (!constants) return forget(constants.error());
   std::vector<KernelBlob> blobs;
   std::vector<std::string> names;
   for (const KernelRef& kernel : stored->program.kernels) {
@@ -107,6 +116,7 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
   Result<std::unique_ptr<Executable>> bound = device.bind(std::move(stored->program), *constants_);
   if (!bound) return forget(bound.error());
   entry->program = *std::move(bound);
+  log_start(device);
   return entry;
 }
 
@@ -166,6 +176,7 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::compiled(const CompileSite& si
   entry->guards = guards;
   const std::string text = compilation_.cache != nullptr ? print_entry(guards, compiled.program) : "";
   EDGE_INFER_ASSIGN(entry->program, site.device->bind(std::move(compiled.program), *constants_));
+  log_start(*site.device);
   if (compilation_.cache != nullptr) {
     const EntryKey key = entry_key(site, settings);
     compilation_.cache->put_graph(key.graph_hash, print(graph_));

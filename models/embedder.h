@@ -83,6 +83,13 @@ class Embedder {
   // text.
   virtual Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
                                            std::vector<Encoding>* encodings = nullptr) const = 0;
+  // As embed() for one text that is searched with, not stored. With device "auto" it may be answered by the
+  // processor where that was measured to be faster than the accelerator; its vector is then that of "cpu",
+  // and differs from embed()'s in the last bits (a cosine of 0.99999 and more).
+  virtual Result<std::vector<float>> embed_query(const std::string& text,
+                                                 std::string_view prompt_text) const {
+    return embed(std::span(&text, 1), prompt_text);
+  }
 };
 
 }  // namespace edge_infer

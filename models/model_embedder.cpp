@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compiler/codegen/registry.h"
+#include "compiler/graph/print.h"
 #include "compiler/graph_entry_builder.h"
 #include "models/cost.h"
 #include "models/fingerprint.h"
@@ -101,13 +102,18 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   // Elsewhere packs are small, and the start is short.
   if (!e->device_->target().splits_rows) packs.pair_cost = pair_cost(sentence.graph);
   e->constants_ = std::make_shared<ModelConstants>(e->weights_, e->dense_, e->cache_dir_);
+  // A precision that is named is meant for queries, too.
+  const bool routes = options.device == "auto" && options.precision.empty() &&
+                      compilation.accelerator.compiles() && compilation.host.compiles();
+  const CompileSite host = compilation.host;
+  std::string identity = routes ? print(sentence.graph) : "";
   e->module_ = std::make_unique<Module>(
       std::make_unique<GraphEntryBuilder>(std::move(sentence.graph), e->constants_, std::move(compilation)));
-  e->runner_ =
-      std::make_unique<PackRunner>(*e->module_, e->device_->target(), e->settings_, std::move(packs));
+  e->runner_ = std::make_unique<PackRunner>(*e->module_, e->device_->target(), e->settings_, packs);
   // Build the entry now, so that what is wrong with the model is said by open().
   const SmallestCall call;
   EDGE_INFER_RETURN_IF_ERROR(e->module_->open(call.inputs, e->settings_));
+  if (routes) e->open_query_route(host, std::move(identity), packs);
   return e;
 }
 
@@ -140,7 +146,65 @@ Result<EntryCompilation> ModelEmbedder::open_compilation(const EmbedderOptions& 
 
 Status ModelEmbedder::prepare() const {
   const SmallestCall call;
-  return module_->prepare(call.inputs, settings_);
+  EDGE_INFER_RETURN_IF_ERROR(module_->prepare(call.inputs, settings_));
+  while (route_ != nullptr && !route_->settle(std::chrono::minutes(1))) {
+  }
+  return {};
+}
+
+bool ModelEmbedder::settle(std::chrono::milliseconds limit) const {
+  const auto begin = std::chrono::steady_clock::now();
+  if (!module_->finish(limit)) return false;
+  if (route_ == nullptr) return true;
+  const auto spent =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  return route_->settle(std::max(limit - spent, std::chrono::milliseconds(0)));
+}
+
+bool ModelEmbedder::accelerator_answers() const {
+  const auto entries = module_->entries();
+  return !entries.empty() && std::ranges::all_of(entries, [&](const auto& entry) {
+    return std::ranges::all_of(entry->program->program().kernels, [&](const KernelRef& kernel) {
+      return device_->load_kernel(kernel.name).has_value();
+    });
+  });
+}
+
+void ModelEmbedder::open_query_route(const CompileSite& host, std::string identity,
+                                     const PackRunnerOptions& packs) {
+  const CallSettings settings;  // the processor's own: fp32
+  QueryRouteOptions options;
+  options.identity = fmt::format("precisions={},{};workers={};{}", static_cast<int64_t>(settings_.precision),
+                                 static_cast<int64_t>(settings.precision), threads_, identity);
+  options.target = device_->target().name;
+  options.machine = host.device->measured_on() + ";" + device_->measured_on();
+  options.cache = cache_.get();
+  options.open_host = [this, host]() -> Result<std::unique_ptr<Module>> {
+    EDGE_INFER_ASSIGN(Graph graph, this->graph());
+    EntryCompilation compilation;
+    compilation.host = host;
+    compilation.cache = cache_;
+    auto module = std::make_unique<Module>(
+        std::make_unique<GraphEntryBuilder>(std::move(graph), constants_, std::move(compilation)));
+    const SmallestCall call;
+    EDGE_INFER_RETURN_IF_ERROR(module->open(call.inputs, CallSettings()));
+    return module;
+  };
+  options.make_runner = [host, settings, packs](Module& module) {
+    return std::make_unique<PackRunner>(module, host.device->target(), settings, packs);
+  };
+  options.device_answers = [this] { return accelerator_answers(); };
+  options.time_call = [this](const PackRunner& runner, int64_t tokens) -> Result<int64_t> {
+    std::vector<int32_t> ids(static_cast<size_t>(std::min(tokens, max_length_)));
+    for (size_t i = 0; i < ids.size(); ++i)
+      ids[i] = static_cast<int32_t>(static_cast<int64_t>(i) * 7 % vocabulary_);
+    const std::span<const int32_t> text = ids;
+    std::vector<float> out(static_cast<size_t>(dimensions_));
+    const auto begin = std::chrono::steady_clock::now();
+    EDGE_INFER_RETURN_IF_ERROR(runner.run(std::span(&text, 1), out));
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  };
+  route_ = std::make_unique<QueryRoute>(*runner_, std::move(options));
 }
 
 int64_t ModelEmbedder::bulk_tokens() const {
@@ -226,6 +290,12 @@ Status ModelEmbedder::embed_tokens(std::span<const std::span<const int32_t>> tex
   return runner_->run(texts, out);
 }
 
+Status ModelEmbedder::check_prompt(std::string_view prompt_text) const {
+  if (prompt_text.empty() || directory_.sentence().pooling.include_prompt) return {};
+  return fail(ErrorCode::kUnsupported,
+              "the model leaves its prompt out of pooling (include_prompt is false)");
+}
+
 void ModelEmbedder::tokenize(const std::string& text, std::string_view prompt_text, Encoding& out) const {
   if (prompt_text.empty()) return tokenizer_->encode(text, max_length_, out);
   std::string joined(prompt_text);
@@ -236,9 +306,7 @@ void ModelEmbedder::tokenize(const std::string& text, std::string_view prompt_te
 Result<std::vector<float>> ModelEmbedder::embed(std::span<const std::string> texts,
                                                 std::string_view prompt_text,
                                                 std::vector<Encoding>* encodings) const {
-  if (!prompt_text.empty() && !directory_.sentence().pooling.include_prompt)
-    return fail(ErrorCode::kUnsupported,
-                "the model leaves its prompt out of pooling (include_prompt is false)");
+  EDGE_INFER_RETURN_IF_ERROR(check_prompt(prompt_text));
   std::vector<Encoding> own;
   std::vector<Encoding>& tokens = encodings != nullptr ? *encodings : own;
   tokens.resize(texts.size());
@@ -249,6 +317,21 @@ Result<std::vector<float>> ModelEmbedder::embed(std::span<const std::string> tex
   };
   const auto text = [&](size_t i) { return std::span<const int32_t>(tokens[i].ids); };
   EDGE_INFER_RETURN_IF_ERROR(runner_->run_encoding(texts.size(), encode, text, out));
+  return out;
+}
+
+Result<std::vector<float>> ModelEmbedder::embed_query(const std::string& text,
+                                                      std::string_view prompt_text) const {
+  if (route_ == nullptr || route_->threshold() == 0) return Embedder::embed_query(text, prompt_text);
+  EDGE_INFER_RETURN_IF_ERROR(check_prompt(prompt_text));
+  Encoding encoding;
+  tokenize(text, prompt_text, encoding);
+  const std::span<const int32_t> ids = encoding.ids;
+  EDGE_INFER_RETURN_IF_ERROR(check_text(ids, 0));
+  std::vector<float> out(static_cast<size_t>(dimensions_));
+  if (const PackRunner* host = route_->choose(static_cast<int64_t>(ids.size())))
+    if (host->run(std::span(&ids, 1), out)) return out;
+  EDGE_INFER_RETURN_IF_ERROR(runner_->run(std::span(&ids, 1), out));
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "models/files/weight_store.h"
 #include "models/pack_runner.h"
 #include "models/packing/model_constants.h"
+#include "models/query_route.h"
 #include "models/sentence_graph.h"
 #include "runtime/module.h"
 
@@ -20,7 +21,7 @@ class ModelEmbedder final : public Embedder {
                                                      const EmbedderOptions& options);
 
   Status prepare() const override;
-  bool settle(std::chrono::milliseconds limit) const override { return module_->finish(limit); }
+  bool settle(std::chrono::milliseconds limit) const override;
 
   int64_t dimensions() const override { return dimensions_; }
   int64_t max_length() const override { return max_length_; }
@@ -34,6 +35,8 @@ class ModelEmbedder final : public Embedder {
   Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override;
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
                                    std::vector<Encoding>* encodings) const override;
+  Result<std::vector<float>> embed_query(const std::string& text,
+                                         std::string_view prompt_text) const override;
 
   // For explain and bench.
   const Module& module() const { return *module_; }
@@ -42,6 +45,8 @@ class ModelEmbedder final : public Embedder {
   const CallSettings& settings() const { return settings_; }
   // Whether compiled kernels serve (all entries).
   bool is_compiled() const;
+  // Null where there is nothing to choose: one device, or one that was named.
+  const QueryRoute* query_route() const { return route_.get(); }
   KernelCache* cache() const { return cache_.get(); }
   // The captured graph, built anew from the directory.
   Result<Graph> graph() const;
@@ -51,7 +56,10 @@ class ModelEmbedder final : public Embedder {
   ModelEmbedder(ModelDirectory directory, WeightStore weights, std::vector<WeightStore> dense)
       : directory_(std::move(directory)), weights_(std::move(weights)), dense_(std::move(dense)) {}
   Result<EntryCompilation> open_compilation(const EmbedderOptions& options);
+  void open_query_route(const CompileSite& host, std::string identity, const PackRunnerOptions& packs);
+  bool accelerator_answers() const;
   Status check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const;
+  Status check_prompt(std::string_view prompt_text) const;
   Status check_text(std::span<const int32_t> text, size_t number) const;
   void tokenize(const std::string& text, std::string_view prompt_text, Encoding& out) const;
 
@@ -70,6 +78,7 @@ class ModelEmbedder final : public Embedder {
   mutable std::once_flag space_once_;
   mutable EmbeddingSpace space_;
   std::unique_ptr<PackRunner> runner_;
+  std::unique_ptr<QueryRoute> route_;
 };
 
 }  // namespace edge_infer

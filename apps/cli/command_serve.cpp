@@ -54,8 +54,14 @@ int serve(ServeArguments arguments) {
   std::fprintf(stderr, "listening on %s (%s, %lld dimensions)\n", (*server)->url().c_str(),
                options.service.model_name.c_str(), static_cast<long long>((*embedder)->dimensions()));
 
+  // Meanwhile what improves behind the first answers is brought to its end.
   int signal = 0;
-  sigwait(&signals, &signal);
+  constexpr timespec kTick{0, 200'000'000};
+  for (bool settled = false; !settled && signal <= 0;) {
+    settled = (*embedder)->settle(std::chrono::milliseconds(0));
+    if (!settled) signal = sigtimedwait(&signals, nullptr, &kTick);
+  }
+  if (signal <= 0) sigwait(&signals, &signal);
   std::fprintf(stderr, "stopping: requests in flight have %lld s; once more ends at once\n",
                static_cast<long long>(options.shutdown_grace.count() / 1000));
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
@@ -80,7 +86,8 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->add_option(
       "--api-key", arguments->server.service.access.api_key,
       "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
-  command->add_option("--device", arguments->embedder.device, "auto | cpu | cuda | cuda:N");
+  command->add_option("--device", arguments->embedder.device,
+                      "auto | cpu | cuda | cuda:N; cuda:[N,]memory=2G limits its memory");
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
       ->check(CLI::Range(1, 1024));
   command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });

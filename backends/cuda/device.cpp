@@ -45,7 +45,7 @@ Result<std::vector<LoadedKernel>> CudaDevice::load_code(std::span<const NamedBlo
                   "compiled code named \"{}\", expected \"kernel:<id>\" or \"prebuilt:cuda.<name>\"",
                   named.name);
   EDGE_INFER_RETURN_IF_ERROR(usable());
-  const CurrentContext current(*this);
+  const StartTimer timer(start_times_, StartTimes::kModules);
   EDGE_INFER_RETURN_IF_ERROR(kernels_->load(blobs));
   return std::vector<LoadedKernel>(blobs.size());
 }
@@ -58,6 +58,23 @@ Status CudaDevice::load_text(std::string_view name, const char* ptx, const CudaL
 
 Result<std::unique_ptr<Executable>> CudaDevice::bind(Program program, ConstantSource& constants) const {
   return CudaProgram::bind(std::move(program), shared_from_this(), constants);
+}
+
+std::string CudaDevice::measured_on() const {
+  return fmt::format("name={};uuid={};capability={}.{};driver={}.{}", facts_.name, facts_.uuid, facts_.major,
+                     facts_.minor, facts_.driver_version / 1000, facts_.driver_version % 1000 / 10);
+}
+
+Result<std::shared_ptr<const void>> CudaDevice::prefetch(const Program& program,
+                                                         ConstantSource& constants) const {
+  EDGE_INFER_ASSIGN(PlacedConstants placed,
+                    place_constants(shared_from_this(), program.name, program.constants, constants,
+                                    ConstantKinds::kShared));
+  return std::make_shared<const PlacedConstants>(std::move(placed));
+}
+
+std::string CudaDevice::start_report() const {
+  return start_times_.text(kernels_->size());
 }
 
 Result<size_t> CudaDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {

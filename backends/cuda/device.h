@@ -13,12 +13,17 @@
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/driver/driver.h"
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/start_times.h"
 #include "backends/cuda/upload_constants.h"
 #include "runtime/device/device.h"
 
 namespace edge_infer::cuda {
 
 struct CudaDeviceOptions {
+  // Of what stands behind "cuda:" in a device's name: "", "1", "GPU-<uuid>", "memory=2G", "1,memory=512M".
+  // Errors: kInvalidArgument.
+  static Result<CudaDeviceOptions> parse(std::string_view text);
+
   std::string select;       // "": the first; "1": by index; "GPU-<uuid>" or its beginning
   size_t memory_limit = 0;  // bytes that this device object may take for weights and temporaries; 0: no limit
   std::string variant;      // "": the best that runs on the GPU; else "sm_80", ...
@@ -78,6 +83,12 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   // A LoadedKernel without function: the kernel is there. Errors: kNotFound.
   Result<LoadedKernel> load_kernel(std::string_view name) const override;
   Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override;
+  Result<std::shared_ptr<const void>> prefetch(const Program& program,
+                                               ConstantSource& constants) const override;
+  std::string start_report() const override;
+  StartTimes& start_times() const { return start_times_; }
+  // Name, UUID, compute capability and the driver's CUDA version.
+  std::string measured_on() const override;
   // Also under names "prebuilt:cuda.<...>": what takes the place of the runtime's own kernels.
   using Device::load_code;
   Result<std::vector<LoadedKernel>> load_code(std::span<const NamedBlob> blobs) const override;
@@ -152,6 +163,7 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   mutable std::vector<const MemoryHolder*> holders_;
   std::unique_ptr<CudaKernels> kernels_;
   mutable ConstantTable constants_;
+  mutable StartTimes start_times_;
 };
 
 }  // namespace edge_infer::cuda

@@ -20,11 +20,14 @@ Result<std::unique_ptr<CudaProgram>> CudaProgram::bind(Program program,
   bound->plan_ = std::move(plan);
   bound->plan_->device->add_holder(*bound);
   if (options.prepare) {
+    const StartTimer timer(bound->plan_->device->start_times(), StartTimes::kGraphs);
     EDGE_INFER_ASSIGN(Taken first, bound->take());
     const Status prepared = options.mode == LaunchMode::kGraphs ? first.execution->prepare() : Status{};
     bound->give_back(std::move(first));
     if (!prepared) return std::unexpected(prepared.error());
   }
+  const StartTimer timer(bound->plan_->device->start_times(), StartTimes::kWait);
+  EDGE_INFER_RETURN_IF_ERROR(bound->plan_->constants.wait());
   return bound;
 }
 
@@ -132,7 +135,7 @@ CudaProgramStatistics CudaProgram::statistics() const {
   const std::lock_guard lock(mutex_);
   CudaProgramStatistics statistics = statistics_;
   statistics.executions = static_cast<size_t>(executions_);
-  statistics.weight_bytes = plan_->constant_bytes;
+  statistics.weight_bytes = plan_->constants.bytes;
   return statistics;
 }
 

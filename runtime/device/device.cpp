@@ -1,6 +1,16 @@
 #include "runtime/device/device.h"
 
+#include "runtime/base/cpu.h"
+
 namespace edge_infer {
+
+std::string Device::measured_on() const {
+  return fmt::format("cpu={};isa={}", cpu_name(), best_isa());
+}
+
+Result<std::shared_ptr<const void>> Device::prefetch(const Program&, ConstantSource&) const {
+  return std::shared_ptr<const void>();
+}
 
 Result<std::vector<LoadedKernel>> Device::load_code(std::span<const NamedBlob>) const {
   return fail(ErrorCode::kUnsupported, "{} runs no compiled kernels", target().name);

@@ -125,6 +125,20 @@ TEST_F(Memory, the_limit_holds) {
   EXPECT_TRUE(device->allocate(400, "c"));
 }
 
+TEST(Options, are_parsed_from_the_device_s_name) {
+  const auto parse = [](std::string_view text) { return CudaDeviceOptions::parse(text); };
+  EXPECT_EQ(parse("")->select, "");
+  EXPECT_EQ(parse("1")->select, "1");
+  EXPECT_EQ(parse("1")->memory_limit, 0U);
+  EXPECT_EQ(parse("memory=2G")->memory_limit, size_t{2} << 30);
+  EXPECT_EQ(parse("memory=2G")->select, "");
+  EXPECT_EQ(parse("GPU-01,memory=512M")->select, "GPU-01");
+  EXPECT_EQ(parse("1,memory=700")->memory_limit, 700U);
+  for (const char* bad : {"memory=", "memory=0", "memory=-1", "memory=1T", "memory=1GB", "1memory=3",
+                          "memory=99999999999999999999", "memory=99999999999G", "memory=1,1"})
+    EXPECT_FALSE(parse(bad)) << bad;
+}
+
 using Code = CudaTest;
 
 TEST_F(Code, is_loaded_with_what_its_launch_needs) {

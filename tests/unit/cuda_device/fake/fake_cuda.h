@@ -73,6 +73,26 @@ struct State {
   int queries_until_ready = 0;  // of each event
   bool executes = true;         // kernels of replayed graphs
 
+  int fail_copy = 0;  // the n-th asynchronous copy to the device from now
+  DriverCode copy_code = driver_code::kIllegalAddress;
+  bool traces = false;
+  // Called before the driver does it, without the lock.
+  std::function<void(size_t bytes)> before_copy;  // asynchronous, to the device
+  std::function<void()> before_load, before_instantiate;
+
+  // Asynchronous copies read their source when their stream, or an event behind them, is waited for.
+  struct AsyncCopy {
+    StreamHandle stream = nullptr;
+    DeviceAddress to = 0;
+    const void* from = nullptr;
+    size_t bytes = 0;
+    uint64_t number = 0;
+  };
+  std::vector<AsyncCopy> on_the_way;
+  uint64_t enqueued = 0, last_stream = 0;
+  // "copy <bytes>", "record <copies so far>", "wait for <copies>", "wait for the stream".
+  std::vector<std::string> trace;
+
   // Copies from pageable memory: they arrive when the default stream is waited for.
   std::vector<std::function<void()>> pending;
 

@@ -63,6 +63,12 @@ DriverCode allocate_host(void** memory, size_t bytes) {
 DriverCode free_host(void* memory) {
   const auto found = state().host_memory.find(memory);
   if (found == state().host_memory.end()) return driver_code::kInvalidValue;
+  // The device may still read it.
+  for (const State::AsyncCopy& copy : state().on_the_way) {
+    const auto* from = static_cast<const std::byte*>(copy.from);
+    const auto* begin = static_cast<const std::byte*>(memory);
+    if (from >= begin && from < begin + found->second) return driver_code::kInvalidValue;
+  }
   state().pinned_bytes -= found->second;
   state().host_memory.erase(found);
   std::free(memory);

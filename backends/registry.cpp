@@ -32,7 +32,9 @@ Target cpu_target(std::string_view variant) {
 }
 
 Result<std::shared_ptr<const Device>> open_cuda(std::string_view variant, std::string_view which) {
-  return cuda::CudaDevice::open({.select = std::string(which), .variant = std::string(variant)});
+  EDGE_INFER_ASSIGN(cuda::CudaDeviceOptions options, cuda::CudaDeviceOptions::parse(which));
+  options.variant = variant;
+  return cuda::CudaDevice::open(options);
 }
 
 constexpr std::array kBackends = {

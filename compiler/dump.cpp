@@ -118,8 +118,10 @@ const LogTopics& log_topics() {
         t.guards = true;
       else if (word == "compile")
         t.compile = true;
+      else if (word == "device")
+        t.device = true;
       else
-        log_warning("EDGE_INFER_LOGS names \"{}\", expected fusion, cache, guards or compile", word);
+        log_warning("EDGE_INFER_LOGS names \"{}\", expected fusion, cache, guards, compile or device", word);
     }
     return t;
   }();

@@ -19,9 +19,9 @@ std::string describe_kernels(const CompiledGraph& compiled);
 // The edges left un-fused, a line each: "%a (aten.linear) -> %b (aten.gelu): different map".
 std::string describe_unfused(const CompiledGraph& compiled);
 
-// What $EDGE_INFER_LOGS (a list of fusion, cache, guards, compile) asks for.
+// What $EDGE_INFER_LOGS (a list of fusion, cache, guards, compile, device) asks for.
 struct LogTopics {
-  bool fusion = false, cache = false, guards = false, compile = false;
+  bool fusion = false, cache = false, guards = false, compile = false, device = false;
 };
 const LogTopics& log_topics();
 // $EDGE_INFER_DUMP, empty where it is not set.

@@ -28,6 +28,11 @@ const char* precision_name(CallSettings::Precision precision) {
   return "?";
 }
 
+void log_start(const Device& device) {
+  const std::string report = log_topics().device ? device.start_report() : "";
+  if (!report.empty()) log_info("{}: {}", device.target().name, report);
+}
+
 }  // namespace
 
 Result<CompileMode> parse_compile_mode(std::string_view name) {
@@ -93,7 +98,9 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
     return fail(ErrorCode::kNotFound, "no entry is stored");
   }
   const auto forget = [&](const Error& error) {
-    if (error.code != ErrorCode::kDeviceLost) cache.drop_entry(key, error.message);
+    // Neither a lost device nor scarce memory is the entry's fault.
+    if (error.code != ErrorCode::kDeviceLost && error.code != ErrorCode::kResourceExhausted)
+      cache.drop_entry(key, error.message);
     return std::unexpected(error);
   };
   Result<StoredEntry> stored = parse_entry(*text);
@@ -101,6 +108,8 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
   if (const auto failed = stored->guards.first_failure(inputs, settings))
     return fail(ErrorCode::kNotFound, "the stored entry does not serve this call: {}",
                 stored->guards.describe_failure(*failed, inputs, settings));
+  Result<std::shared_ptr<const void>> constants = device.prefetch(stored->program, *constants_);
+  if (!constants) return forget(constants.error());
   std::vector<KernelBlob> blobs;
   std::vector<std::string> names;
   for (const KernelRef& kernel : stored->program.kernels) {
@@ -120,6 +129,7 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
   if (!bound) return forget(bound.error());
   entry->program = *std::move(bound);
   EDGE_INFER_RETURN_IF_ERROR(prepare(*entry));
+  log_start(device);
   return entry;
 }
 
@@ -193,6 +203,7 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::compiled(const CompileSite& si
   const std::string text = stores ? print_entry(guards, compiled.program) : "";
   EDGE_INFER_ASSIGN(entry->program, site.device->bind(std::move(compiled.program), *constants_));
   EDGE_INFER_RETURN_IF_ERROR(prepare(*entry));
+  log_start(*site.device);
   if (stores) {
     const EntryKey key = entry_key(site, settings, tunes);
     compilation_.cache->put_graph(key.graph_hash, print(graph_));

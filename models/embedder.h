@@ -41,6 +41,8 @@ struct EmbeddingSpace {
 
 class Embedder {
  public:
+  static constexpr int64_t kBulkTokens = 2048;
+
   // `model` is a directory, or a name that `edge-infer pull` stored. Errors name the file, tensor or member.
   static Result<std::unique_ptr<Embedder>> open(const std::string& model, const EmbedderOptions& options);
   virtual ~Embedder() = default;
@@ -67,6 +69,12 @@ class Embedder {
   virtual std::string role_prompt(std::string_view role) const = 0;
   // The largest number of tokens one forward pass takes; embed_tokens splits what is more.
   virtual int64_t max_batch_tokens() const = 0;
+  // Tokens of a call that make bulk work efficient, where they are there: what batches of many texts should
+  // have.
+  virtual int64_t bulk_tokens() const { return kBulkTokens; }
+  // Calls that only wait for an accelerator: so many should be made beside what the processor has to do, each
+  // of bulk_tokens(). 0 where calls compute on the processor.
+  virtual int waiting_calls() const { return 0; }
 
   // Vectors of tokenized texts, row-major [texts.size(), dimensions()]. Ids outside of the vocabulary, empty
   // texts and texts beyond max_length() are kInvalidArgument, before anything runs.
@@ -77,6 +85,13 @@ class Embedder {
   // text.
   virtual Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
                                            std::vector<Encoding>* encodings = nullptr) const = 0;
+  // As embed() for one text that is searched with, not stored. With device "auto" it may be answered by the
+  // processor where that was measured to be faster than the accelerator; its vector is then that of "cpu",
+  // and differs from embed()'s in the last bits (a cosine of 0.99999 and more).
+  virtual Result<std::vector<float>> embed_query(const std::string& text,
+                                                 std::string_view prompt_text) const {
+    return embed(std::span(&text, 1), prompt_text);
+  }
 };
 
 }  // namespace edge_infer

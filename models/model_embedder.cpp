@@ -1,27 +1,21 @@
 #include "models/model_embedder.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <utility>
 
 #include "compiler/codegen/registry.h"
+#include "compiler/graph/print.h"
 #include "compiler/graph_entry_builder.h"
+#include "models/cost.h"
 #include "models/fingerprint.h"
 #include "models/hub/model_directory.h"
 #include "runtime/base/cpu.h"
 #include "runtime/base/log.h"
 #include "runtime/base/paths.h"
 #include "runtime/device/registry.h"
-#include "runtime/executor/team.h"
 
 namespace edge_infer {
 namespace {
-
-// Calls that an accelerator is given at a time: while it computes one, the next is put together.
-constexpr size_t kCallsAhead = 2;
-// Texts below which tokenizing is not worth a team.
-constexpr size_t kParallelTexts = 32;
 
 // "auto" is what is fastest here among the precisions whose vectors keep their quality (docs/precision.md).
 Result<CallSettings> settings_of(const std::string& precision, const EntryCompilation& compilation) {
@@ -42,6 +36,14 @@ Result<CallSettings> settings_of(const std::string& precision, const EntryCompil
     return fail(ErrorCode::kUnsupported, "{} has no fp16 products; there are fp32 and bf16",
                 compilation.preferred().generator->target());
   return settings;
+}
+
+// Attention's work for a (query, key) pair in units of the other work for a token.
+double pair_cost(const Graph& graph) {
+  const auto flops = [&](int64_t length) { return graph_flops(graph, std::span(&length, 1)); };
+  const double one = flops(1), two = flops(2), three = flops(3);
+  const double pair = (three - 2 * two + one) / 2, token = two - one - 3 * pair;
+  return token > 0 ? pair / token : 0;
 }
 
 // One text of one token: what every entry of an embedder serves.
@@ -96,12 +98,22 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   if (e->max_length_ < e->tokenizer_->special_tokens())
     return fail(ErrorCode::kInvalidArgument, "max length {} leaves no room for the {} special tokens",
                 e->max_length_, e->tokenizer_->special_tokens());
+  PackRunnerOptions packs{dir.native(), e->dimensions_, e->threads_};
+  // Elsewhere packs are small, and the start is short.
+  if (!e->device_->target().splits_rows) packs.pair_cost = pair_cost(sentence.graph);
   e->constants_ = std::make_shared<ModelConstants>(e->weights_, e->dense_, e->cache_dir_);
+  // A precision that is named is meant for queries, too.
+  const bool routes = options.device == "auto" && options.precision.empty() &&
+                      compilation.accelerator.compiles() && compilation.host.compiles();
+  const CompileSite host = compilation.host;
+  std::string identity = routes ? print(sentence.graph) : "";
   e->module_ = std::make_unique<Module>(
       std::make_unique<GraphEntryBuilder>(std::move(sentence.graph), e->constants_, std::move(compilation)));
+  e->runner_ = std::make_unique<PackRunner>(*e->module_, e->device_->target(), e->settings_, packs);
   // Build the entry now, so that what is wrong with the model is said by open().
   const SmallestCall call;
   EDGE_INFER_RETURN_IF_ERROR(e->module_->open(call.inputs, e->settings_));
+  if (routes) e->open_query_route(host, std::move(identity), packs);
   return e;
 }
 
@@ -134,7 +146,73 @@ Result<EntryCompilation> ModelEmbedder::open_compilation(const EmbedderOptions& 
 
 Status ModelEmbedder::prepare() const {
   const SmallestCall call;
-  return module_->prepare(call.inputs, settings_);
+  EDGE_INFER_RETURN_IF_ERROR(module_->prepare(call.inputs, settings_));
+  while (route_ != nullptr && !route_->settle(std::chrono::minutes(1))) {
+  }
+  return {};
+}
+
+bool ModelEmbedder::settle(std::chrono::milliseconds limit) const {
+  const auto begin = std::chrono::steady_clock::now();
+  if (!module_->finish(limit)) return false;
+  if (route_ == nullptr) return true;
+  const auto spent =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  return route_->settle(std::max(limit - spent, std::chrono::milliseconds(0)));
+}
+
+bool ModelEmbedder::accelerator_answers() const {
+  const auto entries = module_->entries();
+  return !entries.empty() && std::ranges::all_of(entries, [&](const auto& entry) {
+    return std::ranges::all_of(entry->program->program().kernels, [&](const KernelRef& kernel) {
+      return device_->load_kernel(kernel.name).has_value();
+    });
+  });
+}
+
+void ModelEmbedder::open_query_route(const CompileSite& host, std::string identity,
+                                     const PackRunnerOptions& packs) {
+  const CallSettings settings;  // the processor's own: fp32
+  QueryRouteOptions options;
+  options.identity = fmt::format("precisions={},{};workers={};{}", static_cast<int64_t>(settings_.precision),
+                                 static_cast<int64_t>(settings.precision), threads_, identity);
+  options.target = device_->target().name;
+  options.machine = host.device->measured_on() + ";" + device_->measured_on();
+  options.cache = cache_.get();
+  options.open_host = [this, host]() -> Result<std::unique_ptr<Module>> {
+    EDGE_INFER_ASSIGN(Graph graph, this->graph());
+    EntryCompilation compilation;
+    compilation.host = host;
+    compilation.cache = cache_;
+    auto module = std::make_unique<Module>(
+        std::make_unique<GraphEntryBuilder>(std::move(graph), constants_, std::move(compilation)));
+    const SmallestCall call;
+    EDGE_INFER_RETURN_IF_ERROR(module->open(call.inputs, CallSettings()));
+    return module;
+  };
+  options.make_runner = [host, settings, packs](Module& module) {
+    return std::make_unique<PackRunner>(module, host.device->target(), settings, packs);
+  };
+  options.device_answers = [this] { return accelerator_answers(); };
+  options.time_call = [this](const PackRunner& runner, int64_t tokens) -> Result<int64_t> {
+    std::vector<int32_t> ids(static_cast<size_t>(std::min(tokens, max_length_)));
+    for (size_t i = 0; i < ids.size(); ++i)
+      ids[i] = static_cast<int32_t>(static_cast<int64_t>(i) * 7 % vocabulary_);
+    const std::span<const int32_t> text = ids;
+    std::vector<float> out(static_cast<size_t>(dimensions_));
+    const auto begin = std::chrono::steady_clock::now();
+    EDGE_INFER_RETURN_IF_ERROR(runner.run(std::span(&text, 1), out));
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  };
+  route_ = std::make_unique<QueryRoute>(*runner_, std::move(options));
+}
+
+int64_t ModelEmbedder::bulk_tokens() const {
+  return std::min(std::max(kBulkTokens, device_->target().pack_tokens), max_batch_tokens());
+}
+
+int ModelEmbedder::waiting_calls() const {
+  return device_->target().splits_rows ? 0 : static_cast<int>(PackRunner::kCallsAhead);
 }
 
 bool ModelEmbedder::is_compiled() const {
@@ -189,151 +267,71 @@ Status ModelEmbedder::check(std::span<const std::span<const int32_t>> texts, std
   if (out.size() != texts.size() * static_cast<size_t>(dimensions_))
     return fail(ErrorCode::kInvalidArgument, "room for {} numbers given, expected {} texts x {}", out.size(),
                 texts.size(), dimensions_);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const auto length = static_cast<int64_t>(texts[i].size());
-    if (length == 0) return fail(ErrorCode::kInvalidArgument, "text {} has no tokens", i);
-    if (length > max_length_)
-      return fail(ErrorCode::kInvalidArgument, "text {} has {} tokens, expected at most {}", i, length,
-                  max_length_);
-    for (const int32_t id : texts[i])
-      if (id < 0 || id >= vocabulary_)
-        return fail(ErrorCode::kInvalidArgument, "text {} has token id {}, expected 0..{}", i, id,
-                    vocabulary_ - 1);
-  }
+  for (size_t i = 0; i < texts.size(); ++i) EDGE_INFER_RETURN_IF_ERROR(check_text(texts[i], i));
   return {};
 }
 
-std::vector<ModelEmbedder::Pack> ModelEmbedder::make_packs(std::span<const std::span<const int32_t>> texts,
-                                                           int64_t tokens) {
-  std::vector<Pack> packs;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const auto length = static_cast<int64_t>(texts[i].size());
-    if (packs.empty() || packs.back().tokens + length > tokens) packs.push_back({i, 0, 0});
-    ++packs.back().count;
-    packs.back().tokens += length;
-  }
-  return packs;
-}
-
-Result<std::unique_ptr<BatchBlock>> ModelEmbedder::take_block(int64_t tokens, int64_t sequences) const {
-  const int64_t units = tokens / device_->target().attention_block_rows + sequences;
-  {
-    const std::lock_guard lock(blocks_mutex_);
-    for (auto& block : blocks_) {
-      const BatchCapacity& c = block->capacity();
-      if (c.tokens < tokens || c.sequences < sequences || c.units < units) continue;
-      std::swap(block, blocks_.back());
-      auto taken = std::move(blocks_.back());
-      blocks_.pop_back();
-      return taken;
-    }
-  }
-  // Generous, so that blocks of a few sizes serve every call.
-  const int64_t room = std::max(tokens, device_->target().pack_tokens);
-  BatchCapacity capacity;
-  capacity.tokens = capacity.sequences = static_cast<int32_t>(room);
-  capacity.units = static_cast<int32_t>(2 * room);
-  return std::make_unique<BatchBlock>(capacity);
-}
-
-Status ModelEmbedder::run_pack(std::span<const std::span<const int32_t>> texts, std::span<float> out,
-                               int workers) const {
-  int64_t tokens = 0;
-  for (const auto& text : texts) tokens += static_cast<int64_t>(text.size());
-  EDGE_INFER_ASSIGN(std::unique_ptr<BatchBlock> block,
-                    take_block(tokens, static_cast<int64_t>(texts.size())));
-  Status status = block->fill(texts, device_->target().attention_block_rows);
-  if (status) {
-    const std::span<int32_t> ids = block->ids(), cu = block->offsets();
-    const int64_t ids_size[1] = {static_cast<int64_t>(ids.size())},
-                  cu_size[1] = {static_cast<int64_t>(cu.size())};
-    const int64_t out_size[2] = {static_cast<int64_t>(texts.size()), dimensions_};
-    const TensorView inputs[] = {{ids.data(), DType::kI32, ids_size}, {cu.data(), DType::kI32, cu_size}};
-    const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
-    status = module_->run(inputs, outputs, settings_, workers);
-    if (status && !std::all_of(out.begin(), out.end(), [](float v) { return std::isfinite(v); }))
-      status = fail(ErrorCode::kCorruption, "\"{}\": the model's weights give numbers that are not finite",
-                    directory_.path().native());
-  }
-  const std::lock_guard lock(blocks_mutex_);
-  blocks_.push_back(std::move(block));
-  return status;
+Status ModelEmbedder::check_text(std::span<const int32_t> text, size_t number) const {
+  const auto length = static_cast<int64_t>(text.size());
+  if (length == 0) return fail(ErrorCode::kInvalidArgument, "text {} has no tokens", number);
+  if (length > max_length_)
+    return fail(ErrorCode::kInvalidArgument, "text {} has {} tokens, expected at most {}", number, length,
+                max_length_);
+  for (const int32_t id : text)
+    if (id < 0 || id >= vocabulary_)
+      return fail(ErrorCode::kInvalidArgument, "text {} has token id {}, expected 0..{}", number, id,
+                  vocabulary_ - 1);
+  return {};
 }
 
 Status ModelEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts,
                                    std::span<float> out) const {
   EDGE_INFER_RETURN_IF_ERROR(check(texts, out));
-  const std::vector<Pack> packs = make_packs(texts, device_->target().pack_tokens);
-  const auto width = static_cast<size_t>(dimensions_);
-  const auto run = [&](const Pack& p, int workers) {
-    return run_pack(texts.subspan(p.first, p.count), out.subspan(p.first * width, p.count * width), workers);
-  };
-  const bool takes_workers = device_->target().splits_rows;
-  const size_t most = takes_workers ? static_cast<size_t>(threads_) : kCallsAhead;
-  const int lanes = static_cast<int>(std::min(packs.size(), most));
-  if (lanes <= 1 || (takes_workers && packs.size() < 2 * static_cast<size_t>(lanes))) {
-    for (const Pack& p : packs) EDGE_INFER_RETURN_IF_ERROR(run(p, threads_));
-    return {};
-  }
-  // Many packs: a pack a worker beats all workers on one pack after the other (no barriers, own caches).
-  const WorkerShare share(lanes);
-  std::atomic<size_t> next{0};
-  std::vector<Status> statuses(static_cast<size_t>(share.workers()));
-  auto body = [&](int worker) {
-    for (size_t i = next.fetch_add(1); i < packs.size(); i = next.fetch_add(1)) {
-      Status status = run(packs[i], 1);
-      if (!status) {
-        statuses[static_cast<size_t>(worker)] = std::move(status);
-        next.store(packs.size());
-      }
-    }
-  };
-  run_team(share.workers(), body);
-  for (Status& status : statuses)
-    if (!status) return std::move(status);
-  return {};
+  return runner_->run(texts, out);
 }
 
-void ModelEmbedder::tokenize(std::span<const std::string> texts, std::string_view prompt_text,
-                             std::span<Encoding> out) const {
-  const auto encode = [&](size_t i) {
-    if (prompt_text.empty()) {
-      tokenizer_->encode(texts[i], max_length_, out[i]);
-      return;
-    }
-    std::string joined(prompt_text);
-    joined += texts[i];
-    tokenizer_->encode(joined, max_length_, out[i]);
-  };
-  if (texts.size() < kParallelTexts || threads_ == 1) {
-    for (size_t i = 0; i < texts.size(); ++i) encode(i);
-    return;
-  }
-  const WorkerShare share(threads_);
-  std::atomic<size_t> next{0};
-  auto body = [&](int) {
-    constexpr size_t kBlock = 16;
-    for (size_t i = next.fetch_add(kBlock); i < texts.size(); i = next.fetch_add(kBlock))
-      for (size_t j = i; j < std::min(i + kBlock, texts.size()); ++j) encode(j);
-  };
-  run_team(share.workers(), body);
+Status ModelEmbedder::check_prompt(std::string_view prompt_text) const {
+  if (prompt_text.empty() || directory_.sentence().pooling.include_prompt) return {};
+  return fail(ErrorCode::kUnsupported,
+              "the model leaves its prompt out of pooling (include_prompt is false)");
+}
+
+void ModelEmbedder::tokenize(const std::string& text, std::string_view prompt_text, Encoding& out) const {
+  if (prompt_text.empty()) return tokenizer_->encode(text, max_length_, out);
+  std::string joined(prompt_text);
+  joined += text;
+  tokenizer_->encode(joined, max_length_, out);
 }
 
 Result<std::vector<float>> ModelEmbedder::embed(std::span<const std::string> texts,
                                                 std::string_view prompt_text,
                                                 std::vector<Encoding>* encodings) const {
-  if (!prompt_text.empty() && !directory_.sentence().pooling.include_prompt)
-    return fail(ErrorCode::kUnsupported,
-                "the model leaves its prompt out of pooling (include_prompt is false)");
+  EDGE_INFER_RETURN_IF_ERROR(check_prompt(prompt_text));
   std::vector<Encoding> own;
   std::vector<Encoding>& tokens = encodings != nullptr ? *encodings : own;
   tokens.resize(texts.size());
-  tokenize(texts, prompt_text, tokens);
-  std::vector<std::span<const int32_t>> ids;
-  ids.reserve(tokens.size());
-  for (const Encoding& e : tokens) ids.emplace_back(e.ids);
   std::vector<float> out(texts.size() * static_cast<size_t>(dimensions_));
-  EDGE_INFER_RETURN_IF_ERROR(embed_tokens(ids, out));
+  const auto encode = [&](size_t i) -> Status {
+    tokenize(texts[i], prompt_text, tokens[i]);
+    return check_text(tokens[i].ids, i);
+  };
+  const auto text = [&](size_t i) { return std::span<const int32_t>(tokens[i].ids); };
+  EDGE_INFER_RETURN_IF_ERROR(runner_->run_encoding(texts.size(), encode, text, out));
+  return out;
+}
+
+Result<std::vector<float>> ModelEmbedder::embed_query(const std::string& text,
+                                                      std::string_view prompt_text) const {
+  if (route_ == nullptr || route_->threshold() == 0) return Embedder::embed_query(text, prompt_text);
+  EDGE_INFER_RETURN_IF_ERROR(check_prompt(prompt_text));
+  Encoding encoding;
+  tokenize(text, prompt_text, encoding);
+  const std::span<const int32_t> ids = encoding.ids;
+  EDGE_INFER_RETURN_IF_ERROR(check_text(ids, 0));
+  std::vector<float> out(static_cast<size_t>(dimensions_));
+  if (const PackRunner* host = route_->choose(static_cast<int64_t>(ids.size())))
+    if (host->run(std::span(&ids, 1), out)) return out;
+  EDGE_INFER_RETURN_IF_ERROR(runner_->run(std::span(&ids, 1), out));
   return out;
 }
 

@@ -7,10 +7,11 @@
 #include "models/embedder.h"
 #include "models/files/model_config.h"
 #include "models/files/weight_store.h"
+#include "models/pack_runner.h"
 #include "models/packing/model_constants.h"
+#include "models/query_route.h"
 #include "models/sentence_graph.h"
 #include "runtime/module.h"
-#include "runtime/program/batch_block.h"
 
 namespace edge_infer {
 
@@ -20,7 +21,7 @@ class ModelEmbedder final : public Embedder {
                                                      const EmbedderOptions& options);
 
   Status prepare() const override;
-  bool settle(std::chrono::milliseconds limit) const override { return module_->finish(limit); }
+  bool settle(std::chrono::milliseconds limit) const override;
 
   int64_t dimensions() const override { return dimensions_; }
   int64_t max_length() const override { return max_length_; }
@@ -29,9 +30,13 @@ class ModelEmbedder final : public Embedder {
   Result<std::string> prompt(std::string_view name) const override;
   std::string role_prompt(std::string_view role) const override;
   int64_t max_batch_tokens() const override { return kMaxBatchTokens; }
+  int64_t bulk_tokens() const override;
+  int waiting_calls() const override;
   Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override;
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
                                    std::vector<Encoding>* encodings) const override;
+  Result<std::vector<float>> embed_query(const std::string& text,
+                                         std::string_view prompt_text) const override;
 
   // For explain and bench.
   const Module& module() const { return *module_; }
@@ -44,27 +49,23 @@ class ModelEmbedder final : public Embedder {
   }
   // Whether compiled kernels serve (all entries).
   bool is_compiled() const;
+  // Null where there is nothing to choose: one device, or one that was named.
+  const QueryRoute* query_route() const { return route_.get(); }
   KernelCache* cache() const { return cache_.get(); }
   // The captured graph, built anew from the directory.
   Result<Graph> graph() const;
   int threads() const { return threads_; }
 
  private:
-  // A run of consecutive texts that one forward pass takes.
-  struct Pack {
-    size_t first = 0, count = 0;
-    int64_t tokens = 0;
-  };
-
   ModelEmbedder(ModelDirectory directory, WeightStore weights, std::vector<WeightStore> dense)
       : directory_(std::move(directory)), weights_(std::move(weights)), dense_(std::move(dense)) {}
   Result<EntryCompilation> open_compilation(const EmbedderOptions& options);
+  void open_query_route(const CompileSite& host, std::string identity, const PackRunnerOptions& packs);
+  bool accelerator_answers() const;
   Status check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const;
-  static std::vector<Pack> make_packs(std::span<const std::span<const int32_t>> texts, int64_t tokens);
-  Status run_pack(std::span<const std::span<const int32_t>> texts, std::span<float> out, int workers) const;
-  Result<std::unique_ptr<BatchBlock>> take_block(int64_t tokens, int64_t sequences) const;
-  void tokenize(std::span<const std::string> texts, std::string_view prompt_text,
-                std::span<Encoding> out) const;
+  Status check_prompt(std::string_view prompt_text) const;
+  Status check_text(std::span<const int32_t> text, size_t number) const;
+  void tokenize(const std::string& text, std::string_view prompt_text, Encoding& out) const;
 
   ModelDirectory directory_;
   WeightStore weights_;
@@ -80,8 +81,8 @@ class ModelEmbedder final : public Embedder {
   std::filesystem::path cache_dir_;
   mutable std::once_flag space_once_;
   mutable EmbeddingSpace space_;
-  mutable std::mutex blocks_mutex_;
-  mutable std::vector<std::unique_ptr<BatchBlock>> blocks_;
+  std::unique_ptr<PackRunner> runner_;
+  std::unique_ptr<QueryRoute> route_;
 };
 
 }  // namespace edge_infer

@@ -120,6 +120,8 @@ Status bench(const BenchArguments& a) {
                cpu_name(), embedder->device().target().name, embedder->threads(),
                is_compiled ? "compiled kernels" : "prebuilt kernels", "length", "batch", "best ms", "median",
                "p99", "tokens/s", "GFLOP/s", "% peak", "MB moved");
+  if (const std::string start = embedder->device().start_report(); !a.as_json && !start.empty())
+    fmt::print("start: {}\n", start);
   std::vector<PassProfile> profiles;
   for (const int64_t length : a.lengths) {
     EDGE_INFER_ASSIGN(const Row row, measure(*embedder, a, length, peak ? &*peak : nullptr));

@@ -99,6 +99,17 @@ Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
   return {};
 }
 
+// Which device answers single queries, and by which times.
+ordered_json describe_route(const QueryRoute& route) {
+  ordered_json measured = ordered_json::array();
+  for (const QueryTime& time : route.times())
+    measured.push_back(fmt::format("{} tokens: accelerator {:.1f} us, processor {:.1f} us", time.tokens,
+                                   static_cast<double>(time.device_ns) / 1e3,
+                                   static_cast<double>(time.host_ns) / 1e3));
+  return {{"on_processor_up_to_tokens", route.threshold()},
+          {"measured", measured.empty() ? ordered_json("not yet") : measured}};
+}
+
 void add_cache(KernelCache& cache, ordered_json& d) {
   const CacheStats stats = cache.stats();
   d["cache"] = {{"file", stats.file.empty() ? "in memory: " + stats.reason : stats.file},
@@ -162,6 +173,9 @@ void print_text(const ordered_json& d) {
             row["ns"].empty() ? "failed" : fmt::format("{} ns", text(*std::ranges::min_element(row["ns"]))));
     }
   }
+  if (d.contains("single_queries"))
+    fmt::print("\nsingle queries: on the processor up to {} tokens; measured: {}\n",
+               text(d["single_queries"]["on_processor_up_to_tokens"]), text(d["single_queries"]["measured"]));
   if (d.contains("cache")) {
     const ordered_json& cache = d["cache"];
     fmt::print("\ncache {}: {} entries, {} kernels, {} hits, {} misses\n", text(cache["file"]),
@@ -178,6 +192,7 @@ Status explain(const ModelOptions& options, bool as_json) {
   const std::string text = "explain";
   EDGE_INFER_RETURN_IF_ERROR(embedder->embed(std::span(&text, 1), "", nullptr));
   ordered_json d = describe(*embedder, options.model);
+  if (embedder->query_route() != nullptr) d["single_queries"] = describe_route(*embedder->query_route());
   if (embedder->cache() != nullptr) {
     if (const Status status = add_compilation(*embedder, d); !status)
       d["compilation"] = status.error().message;

@@ -26,7 +26,7 @@ Result<std::vector<float>> embed_query(const SearchArguments& a, const Embedding
                                        std::unique_ptr<Embedder>& embedder) {
   EDGE_INFER_ASSIGN(embedder, Embedder::open(a.model.empty() ? space.model : a.model, EmbedderOptions{}));
   EDGE_INFER_RETURN_IF_ERROR(check_same_space(a.index_file, space, embedder->space()));
-  return embedder->embed(std::span(&a.query, 1), embedder->role_prompt("query"));
+  return embedder->embed_query(a.query, embedder->role_prompt("query"));
 }
 
 Result<std::vector<SearchHit>> search(const SearchArguments& a, std::unique_ptr<Embedder>& embedder) {

@@ -13,6 +13,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/report.h"
+#include "apps/server/batcher.h"
 #include "apps/server/server.h"
 #include "models/embedder.h"
 #include "runtime/base/cpu.h"
@@ -47,19 +48,21 @@ int serve(ServeArguments arguments) {
   if (!embedder) return report_error(embedder.error());
   ServerOptions& options = arguments.server;
   options.service.model_name = served_name(arguments.model);
-  // Small enough that a request which comes during a forward waits little, large enough to keep every worker
-  // busy.
-  constexpr int64_t kTokensPerWorker = 1024;
-  options.service.batching.batch_tokens =
-      std::clamp(kTokensPerWorker * worker_budget(), 2 * kTokensPerWorker, (*embedder)->max_batch_tokens());
+  options.service.batching = batching_for(**embedder, worker_budget());
   options.service.workers = std::clamp(worker_budget(), 1, 8);
   const auto server = Server::start(**embedder, options);
   if (!server) return report_error(server.error());
   std::fprintf(stderr, "listening on %s (%s, %lld dimensions)\n", (*server)->url().c_str(),
                options.service.model_name.c_str(), static_cast<long long>((*embedder)->dimensions()));
 
+  // Meanwhile what improves behind the first answers is brought to its end.
   int signal = 0;
-  sigwait(&signals, &signal);
+  constexpr timespec kTick{0, 200'000'000};
+  for (bool settled = false; !settled && signal <= 0;) {
+    settled = (*embedder)->settle(std::chrono::milliseconds(0));
+    if (!settled) signal = sigtimedwait(&signals, nullptr, &kTick);
+  }
+  if (signal <= 0) sigwait(&signals, &signal);
   std::fprintf(stderr, "stopping: requests in flight have %lld s; once more ends at once\n",
                static_cast<long long>(options.shutdown_grace.count() / 1000));
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
@@ -84,7 +87,8 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->add_option(
       "--api-key", arguments->server.service.access.api_key,
       "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
-  command->add_option("--device", arguments->embedder.device, "auto | cpu | cuda | cuda:N");
+  command->add_option("--device", arguments->embedder.device,
+                      "auto | cpu | cuda | cuda:N; cuda:[N,]memory=2G limits its memory");
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
       ->check(CLI::Range(1, 1024));
   add_mode_option(*command, arguments->embedder);

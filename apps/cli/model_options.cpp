@@ -47,7 +47,10 @@ void add_mode_option(CLI::App& command, EmbedderOptions& options) {
 
 void add_model_options(CLI::App& command, ModelOptions& options, bool with_precision) {
   command.add_option("--model", options.model, "model directory, or the name of a pulled model")->required();
-  command.add_option("--device", options.embedder.device, "auto | cpu | cuda | cuda:N")->default_str("auto");
+  command
+      .add_option("--device", options.embedder.device,
+                  "auto | cpu | cuda | cuda:N; cuda:[N,]memory=2G limits its memory")
+      ->default_str("auto");
   command.add_option("--threads", options.embedder.threads, "at most so many workers")
       ->check(CLI::Range(1, 1024));
   add_mode_option(command, options.embedder);

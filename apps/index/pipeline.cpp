@@ -20,9 +20,6 @@
 namespace edge_infer {
 namespace {
 
-// Tokens of one call of the embedder: enough for its packs, few enough that Ctrl-C and the progress bar feel
-// alive.
-constexpr int64_t kPartTokens = 2048;
 // Files and parts on their way at a time: a worker each, and as many that are ready for the next free worker.
 constexpr int kTokensPerThread = 2;
 // Records without passages (failures, new stamps) that may wait for the next transaction.
@@ -38,7 +35,8 @@ class IndexRun {
         options_(options),
         report_(observer),
         threads_(options.threads > 0 ? options.threads : worker_budget()),
-        packer_(std::min(kPartTokens, embedder.max_batch_tokens())) {
+        workers_(threads_ + embedder.waiting_calls()),
+        packer_(std::min(embedder.bulk_tokens(), embedder.max_batch_tokens())) {
     rules_ = {&embedder.tokenizer(), embedder.role_prompt("document"), embedder.max_length()};
   }
 
@@ -102,15 +100,15 @@ class IndexRun {
 
   void run_pipeline() {
     const tbb::global_control workers(tbb::global_control::max_allowed_parallelism,
-                                      static_cast<size_t>(threads_));
-    tbb::task_arena arena(threads_);
+                                      static_cast<size_t>(workers_));
+    tbb::task_arena arena(workers_);
     using tbb::filter_mode;
     for (void* state :
          {static_cast<void*>(&tasks_), static_cast<void*>(&packer_), static_cast<void*>(&waiting_)})
       tsan_release(state);
     arena.execute([this] {
       tbb::parallel_pipeline(
-          static_cast<size_t>(kTokensPerThread * threads_),
+          static_cast<size_t>(kTokensPerThread * workers_),
           tbb::make_filter<void, Token*>(filter_mode::serial_in_order, [this](tbb::flow_control& control) {
             return next(control);
           }) & tbb::make_filter<Token*, Token*>(filter_mode::parallel, [this](Token* token) {
@@ -288,6 +286,7 @@ class IndexRun {
   const IndexOptions& options_;
   RunReport report_;
   const int threads_;
+  const int workers_;  // and those that wait for an accelerator meanwhile
   TokenRules rules_;
   const std::atomic<bool> never_{false};
   WalkResult walk_;

@@ -60,7 +60,8 @@ class IndexObserver {
 
 // Files that cannot be read are events, not errors. Errors: what ends the run (store full or damaged, a model
 // that fails); documents stored before stay. `embedder` should take one worker a call: the pipeline calls it
-// from as many threads as it may use. At most 2 x threads files are in memory at a time.
+// from as many threads as it may use, and from as many more as it has waiting_calls(). At most 2 x these
+// threads files are in memory at a time, and those of one part.
 Result<IndexSummary> index_files(IndexStore& store, const Embedder& embedder, const DocumentSource& source,
                                  const IndexOptions& options, IndexObserver& observer);
 

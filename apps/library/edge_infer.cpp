@@ -214,4 +214,23 @@ int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts
   });
 }
 
+int32_t edge_infer_embed_query(const edge_infer_model* model, const char* text, size_t length,
+                               const char* prompt_name, float* vector, size_t capacity,
+                               edge_infer_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return fail(ErrorCode::kInvalidArgument, "model is NULL");
+    if ((text == nullptr && length != 0) || vector == nullptr)
+      return fail(ErrorCode::kInvalidArgument, "{} is NULL", vector == nullptr ? "vector" : "text");
+    const auto width = static_cast<size_t>(model->embedder->dimensions());
+    if (capacity < width)
+      return fail(ErrorCode::kInvalidArgument, "room for {} floats, a vector has {}", capacity, width);
+    EDGE_INFER_ASSIGN(const std::string prompt,
+                      model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
+    EDGE_INFER_ASSIGN(const std::vector<float> row,
+                      model->embedder->embed_query(length == 0 ? "" : std::string(text, length), prompt));
+    std::memcpy(vector, row.data(), row.size() * sizeof(float));
+    return {};
+  });
+}
+
 }  // extern "C"

@@ -48,7 +48,7 @@ typedef struct edge_infer_error {
 typedef struct edge_infer_options {
   size_t size;           /* sizeof(edge_infer_options) */
   const char* precision; /* "fp32", "bf16" or "auto"; NULL: "fp32" */
-  const char* device;    /* "auto" or "cpu"; NULL: "auto" */
+  const char* device;    /* "auto", "cpu", "cuda", "cuda:1"; NULL: "auto" */
   const char*
       cache_dir; /* for kernels, packed weights, the tokenizer's image; NULL: the user's cache directory */
   int64_t max_length; /* tokens of a text, special ones included; 0: the model's own */
@@ -103,6 +103,13 @@ EDGE_INFER_API int32_t edge_infer_embed(const edge_infer_model* model, const cha
                                         const size_t* lengths, size_t count, const char* prompt_name,
                                         float* vectors, size_t capacity, edge_infer_text_info* infos,
                                         edge_infer_error* error);
+
+/* As edge_infer_embed for one text that is searched with, not stored: `text` has `length` bytes, `vector`
+ * receives `dimensions` floats. With device "auto" the processor may answer where edge_infer_prepare measured
+ * that it is faster than the GPU; the vector then differs from edge_infer_embed's in its last bits. */
+EDGE_INFER_API int32_t edge_infer_embed_query(const edge_infer_model* model, const char* text, size_t length,
+                                              const char* prompt_name, float* vector, size_t capacity,
+                                              edge_infer_error* error);
 
 #ifdef __cplusplus
 }

@@ -68,6 +68,16 @@ class Model {
     return embed(std::vector<std::string_view>{text}, prompt_name);
   }
 
+  // One text that is searched with, not stored.
+  std::vector<float> embed_query(std::string_view text, const char* prompt_name = nullptr) const {
+    std::vector<float> vector(dimensions());
+    edge_infer_error error{};
+    if (edge_infer_embed_query(model_.get(), text.data(), text.size(), prompt_name, vector.data(),
+                               vector.size(), &error) != EDGE_INFER_OK)
+      throw Exception(error);
+    return vector;
+  }
+
   const edge_infer_model* get() const noexcept { return model_.get(); }
 
  private:

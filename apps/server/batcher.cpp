@@ -8,6 +8,18 @@
 
 namespace edge_infer {
 
+BatcherOptions batching_for(const Embedder& embedder, int workers) {
+  // Small enough that a request which comes during a forward waits little, large enough to keep every worker
+  // or the accelerator busy; and while an accelerator computes one batch, the next is put together.
+  constexpr int64_t kTokensPerWorker = 1024;
+  BatcherOptions options;
+  const int64_t wanted = embedder.waiting_calls() > 0 ? embedder.bulk_tokens() : kTokensPerWorker * workers;
+  const int64_t most = std::max(2 * kTokensPerWorker, embedder.max_batch_tokens());
+  options.batch_tokens = std::clamp(wanted, 2 * kTokensPerWorker, most);
+  options.dispatchers = std::max(embedder.waiting_calls(), 1);
+  return options;
+}
+
 void EmbedJob::add_text(std::span<const int32_t> ids) {
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   ends_.push_back(ids_.size());

@@ -27,6 +27,9 @@ struct BatcherOptions {
   int dispatchers = 1;  // forwards at a time
 };
 
+// Batches that suit `embedder` on a machine of so many workers.
+BatcherOptions batching_for(const Embedder& embedder, int workers);
+
 // The tokenized texts of one request, and their vectors once `done` was called with success.
 class EmbedJob {
  public:

@@ -47,7 +47,7 @@ Result<std::vector<LoadedKernel>> CudaDevice::load_code(std::span<const NamedBlo
                   "compiled code named \"{}\", expected \"kernel:<id>\" or \"prebuilt:cuda.<name>\"",
                   named.name);
   EDGE_INFER_RETURN_IF_ERROR(usable());
-  const CurrentContext current(*this);
+  const StartTimer timer(start_times_, StartTimes::kModules);
   EDGE_INFER_RETURN_IF_ERROR(kernels_->load(blobs));
   return std::vector<LoadedKernel>(blobs.size());
 }
@@ -77,6 +77,18 @@ Result<std::vector<Measurement>> CudaDevice::measure(const MeasuredCall& call,
   return measure_kernels(*this, call, kernels, options);
 }
 
+Result<std::shared_ptr<const void>> CudaDevice::prefetch(const Program& program,
+                                                         ConstantSource& constants) const {
+  EDGE_INFER_ASSIGN(PlacedConstants placed,
+                    place_constants(shared_from_this(), program.name, program.constants, constants,
+                                    ConstantKinds::kShared));
+  return std::make_shared<const PlacedConstants>(std::move(placed));
+}
+
+std::string CudaDevice::start_report() const {
+  return start_times_.text(kernels_->size());
+}
+
 Result<size_t> CudaDevice::packed_bytes(std::string_view format, int64_t n, int64_t k) const {
   EDGE_INFER_ASSIGN(const DType type, packed_type(format));
   if (n < 0 || k < 0) return fail(ErrorCode::kInvalidArgument, "a weight of {} x {} elements", n, k);
@@ -102,15 +114,71 @@ Status CudaDevice::pack(std::string_view format, std::span<const Rows> sources, 
   return pack_rows(type, sources, k, out);
 }
 
-Result<DeviceBuffer> CudaDevice::allocate(size_t bytes, std::string_view what) const {
+void CudaDevice::add_holder(const MemoryHolder& holder) const {
+  const std::lock_guard lock(holders_mutex_);
+  holders_.push_back(&holder);
+}
+
+void CudaDevice::remove_holder(const MemoryHolder& holder) const {
+  const std::lock_guard lock(holders_mutex_);
+  std::erase(holders_, &holder);
+}
+
+void CudaDevice::reclaim() const {
+  const std::lock_guard lock(holders_mutex_);
+  for (const MemoryHolder* holder : holders_) holder->release_idle();
+}
+
+void CudaDevice::begin_turn() const {
+  const std::lock_guard lock(turns_mutex_);
+  ++turns_;
+}
+
+void CudaDevice::end_turn() const {
+  {
+    const std::lock_guard lock(turns_mutex_);
+    --turns_;
+    ++ended_turns_;
+  }
+  turn_ended_.notify_all();
+}
+
+bool CudaDevice::is_scarce() const {
+  const std::lock_guard lock(turns_mutex_);
+  return waiting_ > 0;
+}
+
+Result<DeviceBuffer> CudaDevice::allocate(size_t bytes, std::string_view what, Scarcity scarcity) const {
+  Result<DeviceBuffer> buffer = try_allocate(bytes, what);
+  const auto is_over = [&] { return buffer || buffer.error().code != ErrorCode::kResourceExhausted; };
+  if (scarcity == Scarcity::kFail || is_over()) return buffer;
+  while (true) {
+    uint64_t ended = 0;
+    {
+      const std::lock_guard lock(turns_mutex_);
+      ended = ended_turns_;
+    }
+    reclaim();
+    buffer = try_allocate(bytes, what);
+    if (scarcity == Scarcity::kReclaim || is_over()) return buffer;
+    std::unique_lock lock(turns_mutex_);
+    if (ended_turns_ != ended) continue;
+    // Only this call is left, or all others wait, too: nothing will become free.
+    if (turns_ - waiting_ <= 1) return buffer;
+    ++waiting_;
+    turn_ended_.wait(lock, [&] { return ended_turns_ != ended; });
+    --waiting_;
+  }
+}
+
+Result<DeviceBuffer> CudaDevice::try_allocate(size_t bytes, std::string_view what) const {
   EDGE_INFER_RETURN_IF_ERROR(usable());
   if (bytes == 0) return DeviceBuffer();
   const size_t before = bytes_in_use_.fetch_add(bytes);
   if (memory_limit_ != 0 && (bytes > memory_limit_ || before > memory_limit_ - bytes)) {
     bytes_in_use_.fetch_sub(bytes);
-    return fail(ErrorCode::kResourceExhausted,
-                "{} bytes of GPU memory for {}: {} are in use and the limit is {}", bytes, what, before,
-                memory_limit_);
+    return fail(ErrorCode::kResourceExhausted, "{} has no {} bytes for {}: {} are in use and the limit is {}",
+                facts_.name, bytes, what, before, memory_limit_);
   }
   const CurrentContext current(*this);
   DeviceAddress address = 0;
@@ -121,8 +189,8 @@ Result<DeviceBuffer> CudaDevice::allocate(size_t bytes, std::string_view what) c
     return std::unexpected(check(code, fmt::format("get {} bytes for {}", bytes, what)).error());
   size_t free = 0, total = 0;
   driver_->mem_get_info(&free, &total);
-  return fail(ErrorCode::kResourceExhausted, "{} bytes of GPU memory for {}: {}; {} of {} bytes are free",
-              bytes, what, driver_->describe(code), free, total);
+  return fail(ErrorCode::kResourceExhausted, "{} has no {} bytes for {}: {}; {} of {} bytes are free",
+              facts_.name, bytes, what, driver_->describe(code), free, total);
 }
 
 Result<PinnedBuffer> CudaDevice::allocate_pinned(size_t bytes, std::string_view what) const {
@@ -130,7 +198,7 @@ Result<PinnedBuffer> CudaDevice::allocate_pinned(size_t bytes, std::string_view 
   if (bytes == 0) return PinnedBuffer();
   const CurrentContext current(*this);
   void* data = nullptr;
-  const std::string doing = fmt::format("get {} bytes of pinned memory for {}", bytes, what);
+  const std::string doing = fmt::format("{}: get {} bytes of pinned memory for {}", facts_.name, bytes, what);
   EDGE_INFER_RETURN_IF_ERROR(
       check(driver_->mem_host_alloc(&data, bytes, kHostAllocPortable | kHostAllocDeviceMap), doing));
   DeviceAddress address = 0;

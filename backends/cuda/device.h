@@ -3,20 +3,27 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/driver/driver.h"
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/start_times.h"
 #include "backends/cuda/upload_constants.h"
 #include "runtime/device/device.h"
 
 namespace edge_infer::cuda {
 
 struct CudaDeviceOptions {
+  // Of what stands behind "cuda:" in a device's name: "", "1", "GPU-<uuid>", "memory=2G", "1,memory=512M".
+  // Errors: kInvalidArgument.
+  static Result<CudaDeviceOptions> parse(std::string_view text);
+
   std::string select;       // "": the first; "1": by index; "GPU-<uuid>" or its beginning
   size_t memory_limit = 0;  // bytes that this device object may take for weights and temporaries; 0: no limit
   std::string variant;      // "": the best that runs on the GPU; else "sm_80", ...
@@ -35,6 +42,14 @@ struct CudaDeviceFacts {
   int memory_clock_kilohertz = 0, memory_bus_bits = 0;
   // Programmatic dependent launch: the GPU has it, and the driver lets graphs have such edges.
   bool programmatic_launch = false;
+};
+
+// Something that keeps memory of a device for later use.
+class MemoryHolder {
+ public:
+  virtual ~MemoryHolder() = default;
+  // Gives back what no call uses now.
+  virtual void release_idle() const = 0;
 };
 
 // The calling thread's context is the device's while this lives.
@@ -68,6 +83,10 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   // A LoadedKernel without function: the kernel is there. Errors: kNotFound.
   Result<LoadedKernel> load_kernel(std::string_view name) const override;
   Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const override;
+  Result<std::shared_ptr<const void>> prefetch(const Program& program,
+                                               ConstantSource& constants) const override;
+  std::string start_report() const override;
+  StartTimes& start_times() const { return start_times_; }
   // Name, UUID, compute capability, the driver's CUDA version, and its own where the system tells it.
   std::string measured_on() const override;
   Result<std::vector<Measurement>> measure(const MeasuredCall& call, std::span<const std::string> kernels,
@@ -85,9 +104,16 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   Status pack(std::string_view format, std::span<const Rows> sources, int64_t k,
               std::span<std::byte> out) const override;
 
-  // `what` names the use in errors: "the weights". Errors: kResourceExhausted with the bytes, for the memory
-  // of the GPU as for the limit; kDeviceLost.
-  Result<DeviceBuffer> allocate(size_t bytes, std::string_view what) const;
+  // What to do when memory is not there.
+  enum class Scarcity {
+    kFail,
+    kReclaim,  // have all holders give back what they do not use, and try again
+    kWait,     // also when a call that runs now has ended; for callers that hold no memory, in their turn
+  };
+  // `what` names the use in errors: "the weights". Errors: kResourceExhausted with the GPU's name and the
+  // bytes, for the memory of the GPU as for the limit; kDeviceLost.
+  Result<DeviceBuffer> allocate(size_t bytes, std::string_view what,
+                                Scarcity scarcity = Scarcity::kFail) const;
   Result<PinnedBuffer> allocate_pinned(size_t bytes, std::string_view what) const;
   // Constants that lie on the device already.
   ConstantTable& constants() const { return constants_; }
@@ -100,6 +126,15 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   // Errors: kDeviceLost with what lost it, at once.
   Status usable() const;
 
+  // A holder that is removed before it is destroyed; release_idle() is not called any more afterwards.
+  void add_holder(const MemoryHolder& holder) const;
+  void remove_holder(const MemoryHolder& holder) const;
+  // Around a call that may hold memory or wait for it.
+  void begin_turn() const;
+  void end_turn() const;
+  // A call waits for memory: what is not used should be given back rather than kept.
+  bool is_scarce() const;
+
   // For DeviceBuffer and PinnedBuffer alone.
   void release(DeviceAddress address, size_t bytes) const;
   void release_pinned(std::byte* data) const;
@@ -108,6 +143,8 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   friend class CurrentContext;
   CudaDevice() = default;
   Status read_facts(DeviceOrdinal ordinal);
+  void reclaim() const;
+  Result<DeviceBuffer> try_allocate(size_t bytes, std::string_view what) const;
 
   std::shared_ptr<const Driver> driver_;
   DeviceOrdinal ordinal_ = 0;
@@ -120,8 +157,15 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   mutable std::atomic<bool> lost_{false};
   mutable std::mutex lost_mutex_;
   mutable std::string lost_why_;  // written once, before lost_
+  mutable std::mutex turns_mutex_;
+  mutable std::condition_variable turn_ended_;
+  mutable int turns_ = 0, waiting_ = 0;  // calls that have begun, those of them that wait
+  mutable uint64_t ended_turns_ = 0;
+  mutable std::mutex holders_mutex_;
+  mutable std::vector<const MemoryHolder*> holders_;
   std::unique_ptr<CudaKernels> kernels_;
   mutable ConstantTable constants_;
+  mutable StartTimes start_times_;
 };
 
 }  // namespace edge_infer::cuda

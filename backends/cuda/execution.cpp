@@ -19,7 +19,8 @@ void pause_cpu() {
 
 }  // namespace
 
-Result<std::unique_ptr<CudaExecution>> CudaExecution::create(const CudaPlan& plan) {
+Result<std::unique_ptr<CudaExecution>> CudaExecution::create(const CudaPlan& plan,
+                                                             CudaDevice::Scarcity scarcity) {
   const CudaDevice& device = *plan.device;
   EDGE_INFER_RETURN_IF_ERROR(device.usable());
   const CurrentContext current(device);
@@ -29,7 +30,8 @@ Result<std::unique_ptr<CudaExecution>> CudaExecution::create(const CudaPlan& pla
   EDGE_INFER_RETURN_IF_ERROR(
       device.check(device.driver().event_create(&execution->done_, kEventBlockingSync | kEventDisableTiming),
                    "make an event"));
-  EDGE_INFER_ASSIGN(ExecutionMemory memory, ExecutionMemory::allocate(plan, plan.classes.initial_capacity()));
+  EDGE_INFER_ASSIGN(ExecutionMemory memory,
+                    ExecutionMemory::allocate(plan, plan.classes.initial_capacity(), scarcity));
   execution->memory_ = std::make_unique<ExecutionMemory>(std::move(memory));
   return execution;
 }
@@ -57,6 +59,13 @@ Status CudaExecution::reserve(const SymbolValues& needed) {
     SymbolValues exact = old;
     for (size_t i = 0; i < exact.count; ++i) exact.of[i] = std::max(old.of[i], needed.of[i]);
     memory = ExecutionMemory::allocate(plan_, exact);
+  }
+  // Calls of several sequences can be made smaller. The others are worth what is only kept for later, and
+  // waiting for calls that run now.
+  if (!memory && memory.error().code == ErrorCode::kResourceExhausted && plan_.classes.is_least(needed)) {
+    SymbolValues least = plan_.classes.initial_capacity();
+    for (size_t i = 0; i < least.count; ++i) least.of[i] = std::max(least.of[i], needed.of[i]);
+    memory = ExecutionMemory::allocate(plan_, least, CudaDevice::Scarcity::kWait);
   }
   if (!memory) {
     const Error why = memory.error();

@@ -30,7 +30,8 @@ class CudaExecution {
   static constexpr size_t kMostGraphs = 6;
 
   // `plan` outlives the execution. Errors: kResourceExhausted, kDeviceLost.
-  static Result<std::unique_ptr<CudaExecution>> create(const CudaPlan& plan);
+  static Result<std::unique_ptr<CudaExecution>> create(
+      const CudaPlan& plan, CudaDevice::Scarcity scarcity = CudaDevice::Scarcity::kFail);
   CudaExecution(const CudaExecution&) = delete;
   CudaExecution& operator=(const CudaExecution&) = delete;
   ~CudaExecution();

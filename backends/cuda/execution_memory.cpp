@@ -17,7 +17,8 @@ std::string describe(const CudaPlan& plan, const SymbolValues& capacity) {
 
 }  // namespace
 
-Result<ExecutionMemory> ExecutionMemory::allocate(const CudaPlan& plan, const SymbolValues& capacity) {
+Result<ExecutionMemory> ExecutionMemory::allocate(const CudaPlan& plan, const SymbolValues& capacity,
+                                                  CudaDevice::Scarcity scarcity) {
   ExecutionMemory memory;
   memory.capacity = capacity;
   EDGE_INFER_ASSIGN(memory.sizes, plan.sizes_at(capacity));
@@ -37,8 +38,8 @@ Result<ExecutionMemory> ExecutionMemory::allocate(const CudaPlan& plan, const Sy
   const BlockLayout layout = BlockLayout::of(plan, memory.sizes);
   const std::string what =
       fmt::format("the temporaries of \"{}\" for {}", plan.program.name, describe(plan, capacity));
-  EDGE_INFER_ASSIGN(memory.arena, plan.device->allocate(arena_bytes, what));
-  EDGE_INFER_ASSIGN(memory.block, plan.device->allocate(layout.bytes, what));
+  EDGE_INFER_ASSIGN(memory.arena, plan.device->allocate(arena_bytes, what, scarcity));
+  EDGE_INFER_ASSIGN(memory.block, plan.device->allocate(layout.bytes, what, scarcity));
   EDGE_INFER_ASSIGN(memory.pinned, plan.device->allocate_pinned(layout.bytes, what));
   return memory;
 }

@@ -17,7 +17,8 @@ struct ExecutionMemory {
   PinnedBuffer pinned;               // BlockLayout, host side
 
   // Errors: kResourceExhausted naming bytes and capacity, kDeviceLost.
-  static Result<ExecutionMemory> allocate(const CudaPlan& plan, const SymbolValues& capacity);
+  static Result<ExecutionMemory> allocate(const CudaPlan& plan, const SymbolValues& capacity,
+                                          CudaDevice::Scarcity scarcity = CudaDevice::Scarcity::kFail);
 
   size_t device_bytes() const { return arena.bytes() + block.bytes(); }
 };

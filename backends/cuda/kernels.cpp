@@ -1,12 +1,19 @@
 #include "backends/cuda/kernels.h"
 
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
 #include "backends/cuda/device.h"
 #include "runtime/base/hash.h"
+#include "runtime/executor/team.h"
 
 namespace edge_infer::cuda {
 namespace {
 
 constexpr int32_t kPortableCluster = 8;
+// Threads that load code at a time; the driver does part of it under a lock.
+constexpr size_t kLoaders = 4, kKernelsPerLoader = 4;
 
 }  // namespace
 
@@ -24,7 +31,6 @@ Result<CudaKernels::Entry> CudaKernels::load_blob(std::string_view name, const K
   EDGE_INFER_ASSIGN(Entry entry, load_image(name, image->launch, image->cubin.data()));
   entry.kernel.registers = image->registers;
   entry.kernel.spill_bytes = image->spill_bytes;
-  entry.digest = content_digest(blob.image);
   return entry;
 }
 
@@ -76,33 +82,53 @@ Result<CudaKernels::Entry> CudaKernels::load_image(std::string_view name, const 
   return entry;
 }
 
+size_t CudaKernels::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
 Status CudaKernels::load(std::span<const NamedBlob> blobs) {
   const std::lock_guard lock(mutex_);
-  std::map<std::string, Entry, std::less<>> fresh;
-  const auto load_all = [&]() -> Status {
-    for (const NamedBlob& named : blobs) {
-      const auto known = entries_.find(named.name);
-      const auto twice = fresh.find(named.name);
-      const Entry* other = known != entries_.end() ? &known->second
-                           : twice != fresh.end()  ? &twice->second
-                                                   : nullptr;
-      if (other != nullptr) {
-        if (other->digest != content_digest(named.blob->image))
-          return fail(ErrorCode::kInvalidArgument, "other code is loaded as \"{}\" already", named.name);
-        continue;
-      }
-      EDGE_INFER_ASSIGN(Entry entry, load_blob(named.name, *named.blob));
-      fresh.emplace(std::string(named.name), std::move(entry));
-    }
-    return {};
-  };
-  const Status loaded = load_all();
-  if (loaded) {
-    entries_.merge(fresh);
-  } else {
-    for (const auto& [name, entry] : fresh) device_.driver().library_unload(entry.library);
+  // Each name once, with its digest.
+  std::map<std::string_view, std::pair<const KernelBlob*, std::string>> wanted;
+  for (const NamedBlob& named : blobs) {
+    std::string digest = content_digest(named.blob->image);
+    const auto known = entries_.find(named.name);
+    const auto twice = wanted.find(named.name);
+    const std::string* other = known != entries_.end() ? &known->second.digest
+                               : twice != wanted.end() ? &twice->second.second
+                                                       : nullptr;
+    if (other != nullptr && *other != digest)
+      return fail(ErrorCode::kInvalidArgument, "other code is loaded as \"{}\" already", named.name);
+    if (other == nullptr) wanted.emplace(named.name, std::pair(named.blob, std::move(digest)));
   }
-  return loaded;
+  struct Job {
+    std::string_view name;
+    const KernelBlob* blob;
+    std::string digest;
+    Result<Entry> entry = Entry();
+  };
+  std::vector<Job> jobs;
+  for (auto& [name, blob] : wanted) jobs.push_back({name, blob.first, std::move(blob.second)});
+  std::atomic<size_t> next{0};
+  auto body = [&](int) {
+    const CurrentContext current(device_);
+    for (size_t i = next.fetch_add(1); i < jobs.size(); i = next.fetch_add(1))
+      jobs[i].entry = load_blob(jobs[i].name, *jobs[i].blob);
+  };
+  const WorkerShare share(static_cast<int>(std::clamp<size_t>(jobs.size() / kKernelsPerLoader, 1, kLoaders)));
+  run_team(share.workers(), body);
+  const auto failed = std::ranges::find_if(jobs, [](const Job& job) { return !job.entry; });
+  for (Job& job : jobs) {
+    if (!job.entry) continue;
+    job.entry->digest = std::move(job.digest);
+    if (failed == jobs.end())
+      entries_.emplace(std::string(job.name), *std::move(job.entry));
+    else
+      device_.driver().library_unload(job.entry->library);
+  }
+  if (failed != jobs.end()) return std::unexpected(failed->entry.error());
+  return {};
 }
 
 Status CudaKernels::load_text(std::string_view name, const char* ptx, const CudaLaunch& launch) {

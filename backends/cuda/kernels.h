@@ -28,7 +28,8 @@ class CudaKernels {
   explicit CudaKernels(const CudaDevice& device) : device_(device) {}
   ~CudaKernels();
 
-  // As Device::load_code. The device's context is current.
+  size_t size() const;
+  // As Device::load_code. Several at a time, on threads whose context this sees to.
   Status load(std::span<const NamedBlob> blobs);
   // PTX with a function "k"; does nothing where code is loaded under the name.
   Status load_text(std::string_view name, const char* ptx, const CudaLaunch& launch);

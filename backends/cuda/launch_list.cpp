@@ -17,7 +17,7 @@ DeviceAddress LaunchList::address_of(size_t buffer) const {
       return (output.direct ? memory_->pinned.device_address() : memory_->block.address()) + output.offset;
     }
     case BufferRole::kConstant:
-      return plan_->constants[index];
+      return plan_->constants.addresses[index];
     case BufferRole::kIndex:
       return memory_->block.address() + layout_.unit_lists[index];
     case BufferRole::kTemp:

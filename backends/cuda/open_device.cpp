@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstring>
 
 #include "backends/cuda/device.h"
@@ -98,6 +99,7 @@ Status CudaDevice::read_facts(DeviceOrdinal ordinal) {
 }
 
 Result<std::shared_ptr<const CudaDevice>> CudaDevice::open(const CudaDeviceOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
   EDGE_INFER_ASSIGN(std::shared_ptr<const Driver> driver, Driver::open());
   EDGE_INFER_ASSIGN(const DeviceOrdinal ordinal, choose(*driver, options.select));
   const std::shared_ptr<CudaDevice> device(new CudaDevice);
@@ -121,6 +123,7 @@ Result<std::shared_ptr<const CudaDevice>> CudaDevice::open(const CudaDeviceOptio
   if (code != driver_code::kSuccess)
     return fail(ErrorCode::kUnsupported, "no CUDA device: {}: {}", facts.name,
                 device->driver_->describe(code));
+  device->start_times_.add(StartTimes::kContext, std::chrono::steady_clock::now() - begin);
   device->kernels_ = std::make_unique<CudaKernels>(*device);
   return device;
 }

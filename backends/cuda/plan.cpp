@@ -106,7 +106,9 @@ Result<std::unique_ptr<CudaPlan>> CudaPlan::bind(Program program, std::shared_pt
   EDGE_INFER_ASSIGN(plan->classes, SizeClasses::of(plan->program));
   EDGE_INFER_RETURN_IF_ERROR(bind_calls(*plan));
   EDGE_INFER_RETURN_IF_ERROR(bind_buffers(*plan));
-  EDGE_INFER_RETURN_IF_ERROR(upload_constants(*plan, constants));
+  EDGE_INFER_ASSIGN(plan->constants,
+                    place_constants(plan->device, plan->program.name, plan->program.constants, constants,
+                                    ConstantKinds::kAll));
   plan->read_block = read_block_kernel(*plan->device);
   return plan;
 }

@@ -24,6 +24,7 @@ struct CudaPlan {
     int32_t node = -1;
   };
 
+  // Constants may still be on their way: nothing may run before constants.wait().
   // Errors: kNotFound (a kernel is not loaded), kUnsupported (state and saved buffers, prebuilt kernels other
   // than the device's own), kResourceExhausted, kDeviceLost, what `constants` reports, kInternal (a program
   // that does not verify).
@@ -46,13 +47,9 @@ struct CudaPlan {
   std::vector<SizeTable::Index> elements;     // of each buffer
   std::vector<SizeTable::Index> slot_bytes;   // of each slot
   std::vector<SizeTable::Index> unit_counts;  // of each unit list
-  std::vector<DeviceAddress> constants;       // of each constant
-  std::vector<int32_t> output_uses;           // calls that name each output
-  const CudaKernel* read_block = nullptr;     // null: the stream copies blocks
-  size_t constant_bytes = 0;                  // shared ones, too
-
-  // Device memory behind `constants`.
-  std::vector<std::shared_ptr<const DeviceBuffer>> held;
+  PlacedConstants constants;
+  std::vector<int32_t> output_uses;        // calls that name each output
+  const CudaKernel* read_block = nullptr;  // null: the stream copies blocks
 };
 
 }  // namespace edge_infer::cuda

@@ -18,13 +18,36 @@ Result<std::unique_ptr<CudaProgram>> CudaProgram::bind(Program program,
                     CudaPlan::bind(std::move(program), std::move(device), constants));
   if (options.copy_block) plan->read_block = nullptr;
   bound->plan_ = std::move(plan);
+  bound->plan_->device->add_holder(*bound);
   if (options.prepare) {
+    const StartTimer timer(bound->plan_->device->start_times(), StartTimes::kGraphs);
     EDGE_INFER_ASSIGN(Taken first, bound->take());
     const Status prepared = options.mode == LaunchMode::kGraphs ? first.execution->prepare(false) : Status{};
     bound->give_back(std::move(first));
     if (!prepared) return std::unexpected(prepared.error());
   }
+  const StartTimer timer(bound->plan_->device->start_times(), StartTimes::kWait);
+  EDGE_INFER_RETURN_IF_ERROR(bound->plan_->constants.wait());
   return bound;
+}
+
+CudaProgram::~CudaProgram() {
+  if (plan_ != nullptr) plan_->device->remove_holder(*this);
+}
+
+void CudaProgram::release_idle() const {
+  std::vector<std::unique_ptr<CudaExecution>> idle;
+  {
+    const std::lock_guard lock(mutex_);
+    idle.swap(idle_);
+    executions_ -= static_cast<int>(idle.size());
+    for (const auto& execution : idle) {
+      statistics_.device_bytes -= execution->device_bytes();
+      statistics_.pinned_bytes -= execution->pinned_bytes();
+    }
+  }
+  idle.clear();
+  returned_.notify_all();
 }
 
 CudaProgram::Taken CudaProgram::take_idle() const {
@@ -38,22 +61,28 @@ CudaProgram::Taken CudaProgram::take_idle() const {
 }
 
 Result<CudaProgram::Taken> CudaProgram::take() const {
+  const CudaDevice& device = *plan_->device;
   std::unique_lock lock(mutex_);
-  returned_.wait(lock, [this] { return !idle_.empty() || executions_ < options_.executions; });
-  if (!idle_.empty()) return take_idle();
-  ++executions_;
-  lock.unlock();
-  Result<std::unique_ptr<CudaExecution>> made = CudaExecution::create(*plan_);
-  if (made) return Taken{.execution = *std::move(made)};
-  lock.lock();
-  --executions_;
-  returned_.notify_one();
-  // Memory for one more is not there: wait for one of those that exist.
-  if (made.error().code == ErrorCode::kResourceExhausted) {
+  while (true) {
+    returned_.wait(lock, [this] { return !idle_.empty() || executions_ < options_.executions; });
+    if (!idle_.empty()) {
+      device.begin_turn();
+      return take_idle();
+    }
+    // A second execution is worth no waiting: the first one will be back.
+    const bool is_first = executions_++ == 0;
+    lock.unlock();
+    device.begin_turn();
+    Result<std::unique_ptr<CudaExecution>> made =
+        CudaExecution::create(*plan_, is_first ? CudaDevice::Scarcity::kWait : CudaDevice::Scarcity::kFail);
+    if (made) return Taken{.execution = *std::move(made)};
+    device.end_turn();
+    lock.lock();
+    --executions_;
+    returned_.notify_one();
+    if (is_first || made.error().code != ErrorCode::kResourceExhausted) return std::unexpected(made.error());
     returned_.wait(lock, [this] { return !idle_.empty() || executions_ == 0; });
-    if (!idle_.empty()) return take_idle();
   }
-  return std::unexpected(made.error());
 }
 
 void CudaProgram::give_back(Taken taken) const {
@@ -72,6 +101,8 @@ void CudaProgram::give_back(Taken taken) const {
     idle_.push_back(std::move(taken.execution));
   }
   returned_.notify_one();
+  if (plan_->device->is_scarce()) release_idle();
+  plan_->device->end_turn();
 }
 
 Status CudaProgram::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const {
@@ -145,7 +176,7 @@ CudaProgramStatistics CudaProgram::statistics() const {
   const std::lock_guard lock(mutex_);
   CudaProgramStatistics statistics = statistics_;
   statistics.executions = static_cast<size_t>(executions_);
-  statistics.weight_bytes = plan_->constant_bytes;
+  statistics.weight_bytes = plan_->constants.bytes;
   return statistics;
 }
 

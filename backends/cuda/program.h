@@ -32,8 +32,10 @@ struct CudaProgramStatistics {
 };
 
 // Thread-safe.
-class CudaProgram final : public Executable {
+class CudaProgram final : public Executable, public MemoryHolder {
  public:
+  ~CudaProgram() override;
+
   // The kernels are loaded on the device. Uploads the constants that are not there yet. Errors: as
   // CudaPlan::bind and CudaExecution::create.
   static Result<std::unique_ptr<CudaProgram>> bind(Program program, std::shared_ptr<const CudaDevice> device,
@@ -61,6 +63,7 @@ class CudaProgram final : public Executable {
   const Program& program() const override { return plan_->program; }
   // Of all executions together.
   size_t peak_arena_bytes() const override;
+  void release_idle() const override;
   const CudaDevice& device() const { return *plan_->device; }
   const CudaPlan& plan() const { return *plan_; }
   CudaProgramStatistics statistics() const;

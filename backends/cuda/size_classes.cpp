@@ -125,6 +125,14 @@ SymbolValues SizeClasses::grown(const SymbolValues& capacity, const SymbolValues
   return grown;
 }
 
+bool SizeClasses::is_least(const SymbolValues& sizes) const {
+  if (sizes.within(initial_capacity())) return true;
+  const auto single = [&](const UnitCount& unit) {
+    return unit.has_sequences && sizes.of[unit.sequences] <= 1;
+  };
+  return !units_.empty() && std::ranges::all_of(units_, single);
+}
+
 SymbolValues SizeClasses::box(int64_t leading, int64_t few, const SymbolValues& capacity) const {
   SymbolValues limits = capacity;
   limits.of[leading_] = std::min(leading, capacity.of[leading_]);

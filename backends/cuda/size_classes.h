@@ -36,6 +36,8 @@ class SizeClasses {
   // What a program has memory for at first, and the next larger sizes that hold `needed`, too.
   SymbolValues initial_capacity() const;
   SymbolValues grown(const SymbolValues& capacity, const SymbolValues& needed) const;
+  // A call that cannot be split: of one sequence, or within what a program has memory for at first.
+  bool is_least(const SymbolValues& sizes) const;
   // The limits of the smallest class that holds `sizes`, which are within `capacity`.
   SymbolValues limits_for(const SymbolValues& sizes, const SymbolValues& capacity) const;
   // Classes worth having graphs for before the first call: each once, smallest first.

@@ -2,17 +2,26 @@
 
 #include <algorithm>
 
-#include "backends/cuda/plan.h"
+#include "backends/cuda/constant_memory.h"
+#include "runtime/device/executable.h"
 
 namespace edge_infer::cuda {
 namespace {
 
 constexpr size_t kAlignment = 256;
 
+// Constants that one memory is made for.
 struct Missing {
-  size_t constant, offset, bytes;
-  const void* data;
-  bool shared;
+  struct Item {
+    size_t constant, offset, bytes;
+    const void* data;
+  };
+  std::vector<Item> items;
+  size_t total = 0;
+  void add(size_t constant, size_t bytes, const void* data) {
+    items.push_back({constant, total, bytes, data});
+    total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
 };
 
 Result<size_t> bytes_of(const ConstantDecl& c, const CudaDevice& device) {
@@ -25,57 +34,66 @@ Result<size_t> bytes_of(const ConstantDecl& c, const CudaDevice& device) {
 
 }  // namespace
 
-Status upload_constants(CudaPlan& plan, ConstantSource& source) {
-  const CudaDevice& device = *plan.device;
-  const std::vector<ConstantDecl>& decls = plan.program.constants;
+Status PlacedConstants::wait() const {
+  for (const auto& memory : held) EDGE_INFER_RETURN_IF_ERROR(memory->wait());
+  return {};
+}
+
+Result<PlacedConstants> place_constants(const std::shared_ptr<const CudaDevice>& shared_device,
+                                        std::string_view program, std::span<const ConstantDecl> decls,
+                                        ConstantSource& source, ConstantKinds kinds) {
+  const CudaDevice& device = *shared_device;
+  EDGE_INFER_RETURN_IF_ERROR(device.usable());
   EDGE_INFER_RETURN_IF_ERROR(source.prepare(decls, device));
+  PlacedConstants placed;
   ConstantTable& table = device.constants();
   const std::lock_guard lock(table.mutex);
   std::erase_if(table.places, [](const auto& item) { return item.second.memory.expired(); });
-  std::vector<Missing> missing;
-  plan.constants.resize(decls.size());
-  size_t total = 0;
+  Missing weights, literals;
+  placed.addresses.resize(decls.size());
   for (size_t i = 0; i < decls.size(); ++i) {
-    EDGE_INFER_ASSIGN(const size_t bytes, bytes_of(decls[i], device));
-    plan.constant_bytes += bytes;
     const bool shared = decls[i].literal.empty();
-    const void* data = decls[i].literal.data();
-    if (shared) {
-      EDGE_INFER_ASSIGN(data, source.locate(decls[i], device));
-      if (const auto known = table.places.find(data); known != table.places.end())
-        if (auto memory = known->second.memory.lock(); memory != nullptr && known->second.bytes == bytes) {
-          plan.constants[i] = known->second.address;
-          if (std::ranges::find(plan.held, memory) == plan.held.end()) plan.held.push_back(std::move(memory));
-          continue;
-        }
-      const auto twice = std::ranges::find(missing, data, &Missing::data);
-      if (twice != missing.end() && twice->bytes == bytes) {
-        missing.push_back({i, twice->offset, 0, data, false});
+    if (!shared && kinds == ConstantKinds::kShared) continue;
+    EDGE_INFER_ASSIGN(const size_t bytes, bytes_of(decls[i], device));
+    placed.bytes += bytes;
+    if (!shared) {
+      literals.add(i, bytes, decls[i].literal.data());
+      continue;
+    }
+    EDGE_INFER_ASSIGN(const void* data, source.locate(decls[i], device));
+    if (const auto known = table.places.find(data); known != table.places.end())
+      if (auto memory = known->second.memory.lock(); memory != nullptr && known->second.bytes == bytes) {
+        placed.addresses[i] = known->second.address;
+        if (std::ranges::find(placed.held, memory) == placed.held.end())
+          placed.held.push_back(std::move(memory));
         continue;
       }
+    const auto twice = std::ranges::find(weights.items, data, &Missing::Item::data);
+    if (twice != weights.items.end() && twice->bytes == bytes)
+      weights.items.push_back({i, twice->offset, 0, data});
+    else
+      weights.add(i, bytes, data);
+  }
+  for (const Missing* missing : {&weights, &literals}) {
+    if (missing->items.empty()) continue;
+    EDGE_INFER_ASSIGN(DeviceBuffer buffer, device.allocate(std::max(missing->total, kAlignment),
+                                                           fmt::format("the weights of \"{}\"", program),
+                                                           CudaDevice::Scarcity::kReclaim));
+    std::vector<CopyItem> copies;
+    for (const Missing::Item& m : missing->items)
+      if (m.bytes > 0) copies.push_back({m.data, m.offset, m.bytes});
+    const auto memory = ConstantMemory::upload(shared_device, std::move(buffer), std::move(copies));
+    for (const Missing::Item& m : missing->items) {
+      placed.addresses[m.constant] = memory->address() + m.offset;
+      if (missing == &weights && m.bytes > 0)
+        table.places[m.data] = {memory->address() + m.offset, m.bytes, memory};
     }
-    missing.push_back({i, total, bytes, data, shared});
-    total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    // Literals go with their program, which this memory may outlive.
+    if (missing == &literals) EDGE_INFER_RETURN_IF_ERROR(memory->wait());
+    device.start_times().add_upload(missing->total);
+    placed.held.push_back(memory);
   }
-  if (missing.empty()) return {};
-  EDGE_INFER_ASSIGN(
-      DeviceBuffer buffer,
-      device.allocate(std::max(total, kAlignment), fmt::format("the weights of \"{}\"", plan.program.name)));
-  const auto memory = std::make_shared<const DeviceBuffer>(std::move(buffer));
-  const CurrentContext current(device);
-  for (const Missing& m : missing) {
-    const DeviceAddress address = memory->address() + m.offset;
-    plan.constants[m.constant] = address;
-    if (m.bytes == 0) continue;
-    EDGE_INFER_RETURN_IF_ERROR(
-        device.check(device.driver().copy_to_device(address, m.data, m.bytes), "upload weights"));
-    if (m.shared) table.places[m.data] = {address, m.bytes, memory};
-  }
-  // A copy from pageable memory may return before its last bytes have arrived, and the programs' streams do
-  // not wait for the default one.
-  EDGE_INFER_RETURN_IF_ERROR(device.check(device.driver().stream_synchronize(nullptr), "upload weights"));
-  plan.held.push_back(memory);
-  return {};
+  return placed;
 }
 
 }  // namespace edge_infer::cuda

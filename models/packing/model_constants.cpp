@@ -100,6 +100,12 @@ Status ModelConstants::prepare(std::span<const ConstantDecl> constants, const De
     pack->constants.push_back(c);
     sizes.push_back(bytes);
   }
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& known : packs_)
+      if (known->constants == pack->constants && known->made_for == device.target().name) return {};
+  }
+  pack->made_for = device.target().name;
   const auto fill_item = [&](size_t i, std::span<std::byte> out) {
     return fill(pack->constants[i], device, out);
   };

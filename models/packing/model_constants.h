@@ -33,6 +33,7 @@ class ModelConstants final : public ConstantSource {
   // A set of packed constants of one program.
   struct Pack {
     std::vector<ConstantDecl> constants;
+    std::string made_for;  // target
     std::optional<PackedFile> file;
     std::vector<AlignedBytes> memory;
     std::span<const std::byte> item(size_t i) const { return file ? file->item(i) : memory[i].bytes(); }

@@ -5,6 +5,14 @@
 
 namespace edge_infer {
 
+std::string Device::measured_on() const {
+  return fmt::format("cpu={};isa={}", cpu_name(), best_isa());
+}
+
+Result<std::shared_ptr<const void>> Device::prefetch(const Program&, ConstantSource&) const {
+  return std::shared_ptr<const void>();
+}
+
 Result<std::vector<LoadedKernel>> Device::load_code(std::span<const NamedBlob>) const {
   return fail(ErrorCode::kUnsupported, "{} runs no compiled kernels", target().name);
 }
@@ -13,10 +21,6 @@ Result<LoadedKernel> Device::load_code(std::string_view name, const KernelBlob& 
   const NamedBlob named{name, &blob};
   EDGE_INFER_ASSIGN(const std::vector<LoadedKernel> loaded, load_code({&named, 1}));
   return loaded.front();
-}
-
-std::string Device::measured_on() const {
-  return fmt::format("cpu={};isa={}", cpu_name(), best_isa());
 }
 
 Result<std::vector<Measurement>> Device::measure(const MeasuredCall& call,

@@ -69,6 +69,13 @@ class Device {
   // them. Device and constants outlive the result. Errors: kNotFound (kernel), what `constants` reports,
   // kInternal (a program that does not verify), kResourceExhausted, kDeviceLost.
   virtual Result<std::unique_ptr<Executable>> bind(Program program, ConstantSource& constants) const = 0;
+  // Starts to bring the constants of a program that is going to be bound to where the device reads them, and
+  // returns at once: loading code can go on meanwhile. The result is kept until bind() has returned. Nothing
+  // where bind() is as fast without. Errors: as bind().
+  virtual Result<std::shared_ptr<const void>> prefetch(const Program& program,
+                                                       ConstantSource& constants) const;
+  // Where the time until programs were ready went, for people; empty where there is nothing worth telling.
+  virtual std::string start_report() const { return {}; }
   // Makes compiled code executable, all of it or none; it stays while the device lives. Code under a name
   // that is loaded already is not loaded twice. The caller answers for the blobs: they come from a compiler
   // or an authenticated cache, for an instruction set that this machine has. Any thread, at any time.

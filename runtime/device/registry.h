@@ -24,7 +24,8 @@ struct BackendInfo {
 // In order of preference for `auto`.
 std::span<const BackendInfo> backends();
 
-// The device for "auto", a back end's name ("cpu"), one of its devices ("cuda:1") or a target ("cpu.avx2").
+// The device for "auto", a back end's name ("cpu"), one of its devices ("cuda:1", "cuda:1,memory=2G": see the
+// back end) or a target ("cpu.avx2").
 // Errors: kInvalidArgument listing the names, kUnsupported.
 Result<std::shared_ptr<const Device>> open_device(std::string_view name);
 

@@ -107,7 +107,7 @@ TEST_F(Memory, errors_name_the_bytes_and_the_use) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
   EXPECT_EQ(refused.error().message,
-            "7000 bytes of GPU memory for more weights: CUDA_ERROR_OUT_OF_MEMORY (out of memory); 6000 of "
+            "Fake GPU has no 7000 bytes for more weights: CUDA_ERROR_OUT_OF_MEMORY (out of memory); 6000 of "
             "10000 bytes are free");
   EXPECT_EQ(device->bytes_in_use(), 4000U);
   *held = DeviceBuffer();
@@ -121,8 +121,22 @@ TEST_F(Memory, the_limit_holds) {
   const auto held = device->allocate(600, "a");
   ASSERT_TRUE(held);
   const auto refused = device->allocate(401, "b");
-  EXPECT_EQ(refused.error().message, "401 bytes of GPU memory for b: 600 are in use and the limit is 1000");
+  EXPECT_EQ(refused.error().message, "Fake GPU has no 401 bytes for b: 600 are in use and the limit is 1000");
   EXPECT_TRUE(device->allocate(400, "c"));
+}
+
+TEST(Options, are_parsed_from_the_device_s_name) {
+  const auto parse = [](std::string_view text) { return CudaDeviceOptions::parse(text); };
+  EXPECT_EQ(parse("")->select, "");
+  EXPECT_EQ(parse("1")->select, "1");
+  EXPECT_EQ(parse("1")->memory_limit, 0U);
+  EXPECT_EQ(parse("memory=2G")->memory_limit, size_t{2} << 30);
+  EXPECT_EQ(parse("memory=2G")->select, "");
+  EXPECT_EQ(parse("GPU-01,memory=512M")->select, "GPU-01");
+  EXPECT_EQ(parse("1,memory=700")->memory_limit, 700U);
+  for (const char* bad : {"memory=", "memory=0", "memory=-1", "memory=1T", "memory=1GB", "1memory=3",
+                          "memory=99999999999999999999", "memory=99999999999G", "memory=1,1"})
+    EXPECT_FALSE(parse(bad)) << bad;
 }
 
 using Code = CudaTest;

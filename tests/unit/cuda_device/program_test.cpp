@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "backends/cuda/constant_memory.h"
 #include "tests/unit/cuda_device/sample.h"
 
 namespace edge_infer::cuda {
@@ -202,9 +203,8 @@ TEST_F(CudaProgramTest, without_memory_a_call_fails_and_smaller_ones_go_on) {
   const Status refused = run(*program, large);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
-  EXPECT_NE(
-      refused.error().message.find("bytes of GPU memory for the temporaries of \"sample\" for T = 9000"),
-      std::string::npos)
+  EXPECT_NE(refused.error().message.find("bytes for the temporaries of \"sample\" for T = 9000"),
+            std::string::npos)
       << refused.error().message;
   check(*program, SampleCall({100}));
   // Not the next power of two, but what the call needs.
@@ -240,14 +240,14 @@ TEST_F(CudaProgramTest, programs_of_one_model_share_their_weights) {
   EXPECT_EQ(weights, static_cast<size_t>(kVocabulary * kWidth * 4 + kWidth * kWidth * 2));
   auto second = bind({.second_form = true, .name = "other"});
   EXPECT_EQ(fake::state().uploads, uploads);
-  EXPECT_EQ(second->plan().constants, first->plan().constants);
+  EXPECT_EQ(second->plan().constants.addresses, first->plan().constants.addresses);
   check(*second, SampleCall({300}), {.second_form = true});
   // Other addresses are other weights.
   SampleConstants others;
   const auto third = CudaProgram::bind(sample_program(), device_, others);
   ASSERT_TRUE(third);
   EXPECT_EQ(fake::state().uploads, uploads + 2);
-  EXPECT_NE((*third)->plan().constants, first->plan().constants);
+  EXPECT_NE((*third)->plan().constants.addresses, first->plan().constants.addresses);
 }
 
 TEST_F(CudaProgramTest, large_outputs_are_copied_small_ones_stored_directly) {
@@ -368,7 +368,7 @@ TEST_F(CudaProgramTest, binding_says_what_is_missing) {
   Program prebuilt = sample_program();
   prebuilt.kernels[0].name = "prebuilt:aten.embedding.f32";
   EXPECT_EQ(CudaProgram::bind(prebuilt, device_, constants_).error().code, ErrorCode::kUnsupported);
-  fake::state().fail_allocation = 1;
+  fake::state().memory_bytes = fake::state().device_bytes + 100;
   const auto no_weights = CudaProgram::bind(sample_program(), device_, constants_);
   EXPECT_EQ(no_weights.error().code, ErrorCode::kResourceExhausted);
   EXPECT_NE(no_weights.error().message.find("the weights of \"sample\""), std::string::npos);

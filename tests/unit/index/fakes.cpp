@@ -62,6 +62,11 @@ void FakeTokenizer::encode(std::string_view text, int64_t max_length, Encoding& 
 Status FakeEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts,
                                   std::span<float> out) const {
   const auto width = static_cast<size_t>(dimensions());
+  if (before) {
+    int64_t tokens = 0;
+    for (const auto& text : texts) tokens += static_cast<int64_t>(text.size());
+    before(tokens);
+  }
   if (delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto row = out.subspan(i * width, width);

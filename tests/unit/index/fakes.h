@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ class FakeEmbedder final : public Embedder {
   Result<std::string> prompt(std::string_view) const override { return std::string(); }
   std::string role_prompt(std::string_view) const override { return {}; }
   int64_t max_batch_tokens() const override { return 256; }
+  int64_t bulk_tokens() const override { return bulk; }
+  int waiting_calls() const override { return waiting; }
   Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override;
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt,
                                    std::vector<Encoding>* encodings) const override;
@@ -41,6 +44,9 @@ class FakeEmbedder final : public Embedder {
   mutable std::atomic<int64_t> texts_embedded{0};
   std::atomic<int64_t> fail_after{-1};  // texts; < 0: never
   int delay_us = 0;                     // a call
+  int64_t bulk = kBulkTokens;
+  int waiting = 0;
+  std::function<void(int64_t tokens)> before = {};  // called by each call
 
  private:
   FakeTokenizer tokenizer_;

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "apps/index/search.h"
@@ -375,6 +377,57 @@ TEST_F(Pipeline, failing_model_ends_the_run_with_its_error_and_keeps_what_was_st
   embedder_.fail_after = -1;
   index();
   EXPECT_EQ(count("SELECT count(*) FROM file"), 80);
+}
+
+TEST_F(Pipeline, calls_have_as_many_tokens_as_the_embedder_likes) {
+  testing::write_corpus(docs_, 60, 3);
+  embedder_.bulk = 200;
+  std::mutex mutex;
+  std::vector<int64_t> calls;
+  embedder_.before = [&](int64_t tokens) {
+    const std::lock_guard lock(mutex);
+    calls.push_back(tokens);
+  };
+  index();
+  ASSERT_GT(calls.size(), 4U);
+  std::ranges::sort(calls);
+  EXPECT_LE(calls.back(), 200);
+  // What the last one leaves, and less than a text's room in the others.
+  EXPECT_GT(calls[1], 200 - embedder_.max_length());
+}
+
+TEST_F(Pipeline, reads_further_files_while_a_call_waits_for_an_accelerator) {
+  testing::write_corpus(docs_, 60, 4);
+  embedder_.bulk = 100;
+  embedder_.waiting = 2;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int reads = 0, calls = 0;
+  DocumentSource source = testing::fake_source();
+  const auto read = source.read;
+  source.read = [&](const fs::path& path) {
+    {
+      const std::lock_guard lock(mutex);
+      ++reads;
+    }
+    changed.notify_all();
+    return read(path);
+  };
+  // The first call ends when a file was read after it had begun: one worker alone would wait for good.
+  embedder_.before = [&](int64_t) {
+    std::unique_lock lock(mutex);
+    if (calls++ > 0) return;
+    const int begun = reads;
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return reads > begun; }));
+  };
+  const auto store = IndexStore::open(db_, embedder_.space());
+  ASSERT_TRUE(store);
+  IndexOptions options;
+  options.paths = {docs_};
+  options.threads = 1;
+  const auto summary = index_files(**store, embedder_, source, options, observer_);
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_EQ(summary->indexed, 60);
 }
 
 TEST_F(Pipeline, two_indexers_of_one_file_take_turns) {

@@ -143,6 +143,25 @@ TEST(Library, buffers_and_prompts_are_checked) {
   }
 }
 
+TEST(Library, a_query_on_one_device_has_the_vector_of_a_text) {
+  NEEDS_MODEL();
+  edge_infer_options options = EDGE_INFER_OPTIONS_INIT;
+  options.device = "cpu";
+  const edge_infer::Model model(model_path(), &options);
+  model.prepare();
+  EXPECT_EQ(model.embed_query("where is the harbour"), model.embed("where is the harbour"));
+  EXPECT_EQ(model.embed_query(""), model.embed(""));
+  EXPECT_THROW(model.embed_query("x", "no such prompt"), edge_infer::Exception);
+  float room[4];
+  edge_infer_error error{};
+  EXPECT_EQ(edge_infer_embed_query(model.get(), "x", 1, nullptr, room, 4, &error),
+            EDGE_INFER_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "room for 4 floats, a vector has 384");
+  EXPECT_EQ(edge_infer_embed_query(model.get(), nullptr, 1, nullptr, room, 4, &error),
+            EDGE_INFER_INVALID_ARGUMENT);
+  EXPECT_EQ(edge_infer_embed_query(nullptr, "x", 1, nullptr, room, 4, &error), EDGE_INFER_INVALID_ARGUMENT);
+}
+
 TEST(Library, prebuilt_and_compiled_kernels_give_the_same_vector) {
   NEEDS_MODEL();
   edge_infer_options options = EDGE_INFER_OPTIONS_INIT;

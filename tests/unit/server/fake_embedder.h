@@ -52,7 +52,9 @@ class FakeEmbedder final : public Embedder {
     return fail(ErrorCode::kNotFound, "no prompt \"{}\", the model has: query", name);
   }
   std::string role_prompt(std::string_view role) const override { return role == "query" ? "query: " : ""; }
-  int64_t max_batch_tokens() const override { return kMaxBatchTokens; }
+  int64_t max_batch_tokens() const override { return max_tokens; }
+  int waiting_calls() const override { return waiting; }
+  int64_t bulk_tokens() const override { return bulk; }
 
   Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override {
     ++calls;
@@ -96,14 +98,16 @@ class FakeEmbedder final : public Embedder {
   // While closed, forwards wait; wait_until_held returns once one does.
   void close_gate() { set_gate(true); }
   void open_gate() { set_gate(false); }
-  void wait_until_held() {
+  void wait_until_held(int forwards = 1) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_ > 0; });
+    changed_.wait(lock, [this, forwards] { return waiting_ >= forwards; });
   }
 
   mutable std::atomic<int> calls{0}, texts_embedded{0};
   mutable std::atomic<int64_t> largest_batch{0};
   std::atomic<int64_t> microseconds_per_token{0};
+  int64_t max_tokens = kMaxBatchTokens, bulk = kBulkTokens;
+  int waiting = 0;
 
  private:
   static void vector_of(std::span<const int32_t> ids, std::span<float> out) {

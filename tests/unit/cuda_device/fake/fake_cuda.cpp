@@ -19,6 +19,8 @@ struct Node {
 struct Event {
   int queries = 0;
   double time = 0;
+  StreamHandle stream = nullptr;
+  uint64_t recorded = 0;  // copies enqueued before it
 };
 
 }  // namespace edge_infer::cuda::fake
@@ -52,6 +54,7 @@ FAKE_EXPORT void reset() {
   fresh.device_memory = state().device_memory;
   fresh.host_memory = state().host_memory;
   fresh.device_bytes = state().device_bytes;
+  fresh.pinned_bytes = state().pinned_bytes;
   state() = std::move(fresh);
 }
 
@@ -65,7 +68,7 @@ const Kernel kReadBlock = {{8, 8, 4},
                            },
                            1024};
 
-int context_marker = 0, stream_marker = 0;
+int context_marker = 0;
 thread_local int pushed = 0;
 
 template <typename Handle>
@@ -97,6 +100,30 @@ void execute(const Launch& launch) {
 DriverCode refusal(const Launch& launch) {
   const auto found = state().kernels.find(launch.kernel);
   return found == state().kernels.end() ? kOk : found->second.launch_code;
+}
+
+// Copies of the stream that are on their way arrive, those enqueued up to `last`.
+void arrive(StreamHandle stream, uint64_t last = UINT64_MAX) {
+  auto& copies = state().on_the_way;
+  for (const State::AsyncCopy& copy : copies)
+    if (copy.stream == stream && copy.number <= last)
+      std::memcpy(reinterpret_cast<void*>(copy.to), copy.from, copy.bytes);
+  std::erase_if(copies, [&](const auto& copy) { return copy.stream == stream && copy.number <= last; });
+}
+
+void trace(std::string line) {
+  if (state().traces) state().trace.push_back(std::move(line));
+}
+
+// Hooks of a test run without the lock, so that they may wait for other threads.
+template <typename... Args>
+void call_hook(std::function<void(Args...)> State::* hook, Args... args) {
+  std::function<void(Args...)> body;
+  {
+    const std::lock_guard guard(lock());
+    body = state().*hook;
+  }
+  if (body) body(args...);
 }
 
 bool launch_fails() {
@@ -244,15 +271,21 @@ DriverCode copy_to_host(void* to, DeviceAddress from, size_t bytes) {
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return kOk;
 }
-DriverCode copy_to_device_async(DeviceAddress to, const void* from, size_t bytes, StreamHandle) {
+DriverCode copy_to_device_async(DeviceAddress to, const void* from, size_t bytes, StreamHandle stream) {
+  call_hook(&State::before_copy, bytes);
   FAKE_ENTER;
-  if (!is_live(to, bytes)) return driver_code::kInvalidValue;
-  ++state().copies_to_device;
-  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  State& s = state();
+  if (!is_live(to, bytes) || !is_live(reinterpret_cast<DeviceAddress>(from), bytes))
+    return driver_code::kInvalidValue;
+  if (s.fail_copy > 0 && --s.fail_copy == 0) return s.copy_code;
+  ++s.copies_to_device;
+  s.on_the_way.push_back({stream, to, from, bytes, ++s.enqueued});
+  trace("copy " + std::to_string(bytes));
   return kOk;
 }
-DriverCode copy_to_host_async(void* to, DeviceAddress from, size_t bytes, StreamHandle) {
+DriverCode copy_to_host_async(void* to, DeviceAddress from, size_t bytes, StreamHandle stream) {
   FAKE_ENTER;
+  arrive(stream);
   if (!is_live(from, bytes)) return driver_code::kInvalidValue;
   ++state().copies_to_host;
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
@@ -261,7 +294,7 @@ DriverCode copy_to_host_async(void* to, DeviceAddress from, size_t bytes, Stream
 DriverCode stream_create(StreamHandle* stream, unsigned) {
   FAKE_ENTER;
   ++state().streams;
-  *stream = handle_of<StreamHandle>(&stream_marker);
+  *stream = reinterpret_cast<StreamHandle>(++state().last_stream);
   return kOk;
 }
 DriverCode stream_destroy(StreamHandle) {
@@ -270,6 +303,8 @@ DriverCode stream_destroy(StreamHandle) {
 }
 DriverCode stream_synchronize(StreamHandle stream) {
   FAKE_ENTER;
+  arrive(stream);
+  trace("wait for the stream");
   if (stream == nullptr) {
     for (const auto& copy : state().pending) copy();
     state().pending.clear();
@@ -287,18 +322,25 @@ DriverCode event_destroy(EventHandle event) {
   delete event;
   return kOk;
 }
-DriverCode event_record(EventHandle event, StreamHandle) {
+DriverCode event_record(EventHandle event, StreamHandle stream) {
   FAKE_ENTER;
   event->queries = 0;
   event->time = state().clock;
+  event->stream = stream;
+  event->recorded = state().enqueued;
+  trace("record " + std::to_string(state().enqueued));
   return kOk;
 }
 DriverCode event_query(EventHandle event) {
   FAKE_ENTER;
-  return event->queries++ < state().queries_until_ready ? driver_code::kNotReady : kOk;
+  if (event->queries++ < state().queries_until_ready) return driver_code::kNotReady;
+  arrive(event->stream, event->recorded);
+  return kOk;
 }
-DriverCode event_synchronize(EventHandle) {
+DriverCode event_synchronize(EventHandle event) {
   FAKE_ENTER;
+  arrive(event->stream, event->recorded);
+  trace("wait for " + std::to_string(event->recorded));
   return kOk;
 }
 DriverCode event_elapsed_time(float* milliseconds, EventHandle begin, EventHandle end) {
@@ -307,6 +349,7 @@ DriverCode event_elapsed_time(float* milliseconds, EventHandle begin, EventHandl
 }
 DriverCode library_load_data(LibraryHandle* library, const void* code, int*, void**, unsigned, int*, void**,
                              unsigned) {
+  call_hook(&State::before_load);
   FAKE_ENTER;
   const std::string text(static_cast<const char*>(code), ::strnlen(static_cast<const char*>(code), 64));
   auto made = std::make_unique<LibraryTag>();
@@ -362,6 +405,7 @@ DriverCode function_load(FunctionHandle) {
 }
 DriverCode launch_kernel(const LaunchConfig* config, FunctionHandle function, void** parameters, void**) {
   FAKE_ENTER;
+  arrive(config->stream);
   if (launch_fails()) return state().sticky;
   Launch launch = record(*function_of(function), parameters);
   launch.grid = config->grid_x;
@@ -421,6 +465,7 @@ DriverCode graph_add_dependencies(GraphHandle graph, const GraphNodeHandle* from
   return kOk;
 }
 DriverCode graph_instantiate(GraphExecHandle* exec, GraphHandle graph, unsigned long long) {
+  call_hook(&State::before_instantiate);
   FAKE_ENTER;
   ++state().live_execs;
   state().graphs.push_back(*graph);
@@ -439,8 +484,9 @@ DriverCode graph_upload(GraphExecHandle, StreamHandle) {
   FAKE_ENTER;
   return kOk;
 }
-DriverCode graph_launch(GraphExecHandle exec, StreamHandle) {
+DriverCode graph_launch(GraphExecHandle exec, StreamHandle stream) {
   FAKE_ENTER;
+  arrive(stream);
   if (launch_fails()) return state().sticky;
   for (const Launch& node : exec->nodes)
     if (const DriverCode code = refusal(node)) return code;

@@ -64,6 +64,7 @@ struct State {
   // What the test sets.
   int version = 13'000, devices = 1, major = 9, minor = 0, multiprocessors = 132;
   size_t memory_bytes = size_t{1} << 30;
+  size_t pinned_limit = size_t{1} << 40;
   std::set<std::string> missing;  // functions that the driver lacks
   std::map<std::string, Kernel> kernels;
   int fail_allocation = 0;  // the n-th from now fails, counted down to 0
@@ -74,6 +75,26 @@ struct State {
   int queries_until_ready = 0;  // of each event
   int64_t l2_bytes = 60 << 20;
   bool executes = true;  // kernels of replayed graphs
+
+  int fail_copy = 0;  // the n-th asynchronous copy to the device from now
+  DriverCode copy_code = driver_code::kIllegalAddress;
+  bool traces = false;
+  // Called before the driver does it, without the lock.
+  std::function<void(size_t bytes)> before_copy;  // asynchronous, to the device
+  std::function<void()> before_load, before_instantiate;
+
+  // Asynchronous copies read their source when their stream, or an event behind them, is waited for.
+  struct AsyncCopy {
+    StreamHandle stream = nullptr;
+    DeviceAddress to = 0;
+    const void* from = nullptr;
+    size_t bytes = 0;
+    uint64_t number = 0;
+  };
+  std::vector<AsyncCopy> on_the_way;
+  uint64_t enqueued = 0, last_stream = 0;
+  // "copy <bytes>", "record <copies so far>", "wait for <copies>", "wait for the stream".
+  std::vector<std::string> trace;
 
   // Copies from pageable memory: they arrive when the default stream is waited for.
   std::vector<std::function<void()>> pending;
@@ -86,7 +107,7 @@ struct State {
   std::vector<EncodedMap> maps;
   std::map<DeviceAddress, size_t> device_memory;  // live
   std::map<void*, size_t> host_memory;
-  size_t device_bytes = 0, peak_bytes = 0;
+  size_t device_bytes = 0, peak_bytes = 0, pinned_bytes = 0;
   int allocations = 0, uploads = 0, replays = 0, libraries = 0, live_graphs = 0, live_execs = 0, contexts = 0,
       streams = 0, events = 0, copies_to_host = 0, copies_to_device = 0, function_loads = 0;
   std::map<std::string, int> max_shared;  // kernel -> set dynamic shared memory

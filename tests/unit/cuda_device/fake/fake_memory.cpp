@@ -53,13 +53,24 @@ DriverCode free_device(DeviceAddress address) {
 }
 
 DriverCode allocate_host(void** memory, size_t bytes) {
+  if (state().pinned_bytes + bytes > state().pinned_limit) return driver_code::kOutOfMemory;
   *memory = get(bytes);
+  state().pinned_bytes += bytes;
   state().host_memory[*memory] = bytes;
   return driver_code::kSuccess;
 }
 
 DriverCode free_host(void* memory) {
-  if (state().host_memory.erase(memory) == 0) return driver_code::kInvalidValue;
+  const auto found = state().host_memory.find(memory);
+  if (found == state().host_memory.end()) return driver_code::kInvalidValue;
+  // The device may still read it.
+  for (const State::AsyncCopy& copy : state().on_the_way) {
+    const auto* from = static_cast<const std::byte*>(copy.from);
+    const auto* begin = static_cast<const std::byte*>(memory);
+    if (from >= begin && from < begin + found->second) return driver_code::kInvalidValue;
+  }
+  state().pinned_bytes -= found->second;
+  state().host_memory.erase(found);
   std::free(memory);
   return driver_code::kSuccess;
 }

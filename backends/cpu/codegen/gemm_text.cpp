@@ -72,10 +72,12 @@ class GemmText {
       const auto symbols = index.symbols();
       const auto step = codegen::lane_step(index, column, 1, [&](std::string_view s) { return s == column; });
       const bool known = std::ranges::all_of(symbols, [&](const std::string& s) {
-        return s == row || s == column || std::ranges::find(nest_.symbols, s, &Symbol::name) != nest_.symbols.end();
+        return s == row || s == column ||
+               std::ranges::find(nest_.symbols, s, &Symbol::name) != nest_.symbols.end();
       });
       if (known && step && step->constant() == 1 && std::ranges::find(symbols, row) != symbols.end())
-        lines.insert(fmt::format("  __builtin_prefetch(b{} + {}, 0, 2);\n", buffer, parenthesized(printer_.index_code(index))));
+        lines.insert(fmt::format("  __builtin_prefetch(b{} + {}, 0, 2);\n", buffer,
+                                 parenthesized(printer_.index_code(index))));
     };
     std::vector<loop::ExprId> open;
     for (const loop::Stmt& stmt : gemm_.body) {

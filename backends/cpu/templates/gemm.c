@@ -60,15 +60,15 @@ GEMM_SHARED void gemm_finish(const void* context, const float* sums, int64_t pit
   const struct gemm_block* block = (const struct gemm_block*)context;
   // A copy, so that its members stay in registers: stores of vectors may lie anywhere for all clang knows.
   const struct Ctx copy = *block->c, *c = &copy;
-  const int64_t whole = columns / 16 * 16, m = block->m + row;
+  const int64_t whole = columns / 16 * 16, m = block->m + row, all = block->rows;
   for (int64_t i = 0; i < rows; i++) {
     const int64_t place = GEMM_WHOLE_ROWS ? row + i : 0;
     // Lines of the next tile come into L2 while its sums are made: stores to lines that are far away would
     // wait for each other afterwards.
     int64_t next = row + i + GEMM_TILE_M, column = n;
-    if (next >= block->rows) next -= block->rows, column += columns;
-    if (next < block->rows)
-      for (int64_t j = 0; j < columns; j += 16) gemm_touch(c, block->m + next, column + j);
+    if (next >= all) next -= all, column += columns;
+    if (next < all)
+      for (int64_t j = 0; j < columns; j += 16) gemm_touch(c, m - row + next, column + j);
     for (int64_t j = 0; j < whole; j += 16)
       gemm_epilogue(c, m + i, place, n + j, 16, *(const f32x16*)(sums + i * pitch + j));
     if (GEMM_N % 16 && whole < columns)

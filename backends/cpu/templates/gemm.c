@@ -9,6 +9,7 @@ typedef float f32x16 __attribute__((ext_vector_type(16)));
 #ifndef GEMM_N
 #define GEMM_N 384
 #define GEMM_K 384
+#define GEMM_PANEL 16
 #define GEMM_HAS_BEFORE 0
 #define GEMM_HAS_ROW 0
 #define GEMM_K_BLOCK 0
@@ -60,15 +61,17 @@ GEMM_SHARED void gemm_finish(const void* context, const float* sums, int64_t pit
   const struct gemm_block* block = (const struct gemm_block*)context;
   // A copy, so that its members stay in registers: stores of vectors may lie anywhere for all clang knows.
   const struct Ctx copy = *block->c, *c = &copy;
-  const int64_t whole = columns / 16 * 16, m = block->m + row, all = block->rows;
+  const int64_t whole = columns / 16 * 16, m = block->m + row;
+  // Lines of the next tile come into L2 while its sums are made: stores to lines that are far away would wait
+  // for each other afterwards.
+  const int64_t below = row + rows < block->rows ? row + rows : 0, n_ahead = below > 0 ? n : n + columns;
+  const int64_t first = block->m + below,
+                last = below + rows < block->rows ? first + rows : block->m + block->rows;
+  for (int64_t j = 0; j < columns; j += GEMM_PANEL)
+    for (int64_t i = first; i < last; i++)
+      for (int64_t l = 0; l < GEMM_PANEL; l += 16) gemm_touch(c, i, n_ahead + j + l);
   for (int64_t i = 0; i < rows; i++) {
     const int64_t place = GEMM_WHOLE_ROWS ? row + i : 0;
-    // Lines of the next tile come into L2 while its sums are made: stores to lines that are far away would
-    // wait for each other afterwards.
-    int64_t next = row + i + GEMM_TILE_M, column = n;
-    if (next >= all) next -= all, column += columns;
-    if (next < all)
-      for (int64_t j = 0; j < columns; j += 16) gemm_touch(c, m - row + next, column + j);
     for (int64_t j = 0; j < whole; j += 16)
       gemm_epilogue(c, m + i, place, n + j, 16, *(const f32x16*)(sums + i * pitch + j));
     if (GEMM_N % 16 && whole < columns)

@@ -106,10 +106,9 @@ struct gemm_step {
 #define GEMM_STEPS_2(rows, panels) GEMM_STEPS_1(rows, panels) GEMM_STEP(rows, panels, 1)
 #define GEMM_STEPS_4(rows, panels) \
   GEMM_STEPS_2(rows, panels) GEMM_STEP(rows, panels, 2) GEMM_STEP(rows, panels, 3)
-#define GEMM_STEPS_8(rows, panels)                                                 \
-  GEMM_STEPS_4(rows, panels)                                                       \
-  GEMM_STEP(rows, panels, 4) GEMM_STEP(rows, panels, 5) GEMM_STEP(rows, panels, 6) \
-      GEMM_STEP(rows, panels, 7)
+#define GEMM_STEPS_8(rows, panels) \
+  GEMM_STEPS_4(rows, panels)       \
+  GEMM_STEP(rows, panels, 4) GEMM_STEP(rows, panels, 5) GEMM_STEP(rows, panels, 6) GEMM_STEP(rows, panels, 7)
 #define GEMM_LOOP(rows, panels, steps)                                                 \
   _Pragma("clang loop unroll(disable)") for (; step + steps <= depth; step += steps) { \
     GEMM_FETCH_##panels;                                                               \

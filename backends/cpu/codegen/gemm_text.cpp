@@ -88,9 +88,12 @@ class GemmText {
         open.push_back(store->expr);
       }
     }
+    std::set<loop::ExprId> seen;
     while (!open.empty()) {
-      const loop::Expr& e = nest_.expr(open.back());
+      const loop::ExprId id = open.back();
       open.pop_back();
+      if (!seen.insert(id).second) continue;
+      const loop::Expr& e = nest_.expr(id);
       for (const loop::ExprId operand : e.operands)
         if (operand != loop::kNoExpr) open.push_back(operand);
       if (e.kind == loop::Expr::Kind::kLoad) touch(e.id, e.index);

@@ -43,6 +43,6 @@ struct EntryCompilation {
 
 // Version of what a Program means to the runtime and of how graphs are lowered to it: part of the key of
 // every stored entry.
-constexpr int kProgramVersion = 2;
+constexpr int kProgramVersion = 3;
 
 }  // namespace edge_infer

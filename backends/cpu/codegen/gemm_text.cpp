@@ -2,6 +2,7 @@
 // functions (SLOTS.md). What lives from one slot to the next has a row for each row of the template's block
 // in scratch.
 #include <algorithm>
+#include <set>
 
 #include "backends/cpu/cc/units.h"
 #include "backends/cpu/codegen/declarations.h"
@@ -49,6 +50,7 @@ class GemmText {
                                   : fmt::format("  if (lanes == 16) {{\n{}    return;\n  }}\n{}",
                                                 indented(whole), epilogue_lanes(false));
     }
+    touch_ = touches();
     for (const loop::Stmt* stmt : parts_.after) printer_.print_statement(*stmt);
     after_ = printer_.out().take();
     rows_ = plain_rows_ ? fmt::format("{} + {}", row_pointer(),
@@ -59,6 +61,46 @@ class GemmText {
   std::string epilogue_lanes(bool whole) {
     printer_.print_lanes(gemm_.n, whole, true, gemm_.body);
     return printer_.out().take();
+  }
+
+  // Prefetches of what the epilogue reads and writes at row m and sixteen columns.
+  std::string touches() {
+    const std::string& row = nest_.axis(std::get<loop::For>(nest_.body.front().node).axis).name;
+    const std::string& column = nest_.axis(gemm_.n).name;
+    std::set<std::string> lines;
+    const auto touch = [&](int32_t buffer, const SymInt& index) {
+      const auto symbols = index.symbols();
+      const auto step = codegen::lane_step(index, column, 1, [&](std::string_view s) { return s == column; });
+      const bool known = std::ranges::all_of(symbols, [&](const std::string& s) {
+        return s == row || s == column ||
+               std::ranges::find(nest_.symbols, s, &Symbol::name) != nest_.symbols.end();
+      });
+      if (known && step && step->constant() == 1 && std::ranges::find(symbols, row) != symbols.end())
+        lines.insert(fmt::format("  __builtin_prefetch(b{} + {}, 0, 2);\n", buffer,
+                                 parenthesized(printer_.index_code(index))));
+    };
+    std::vector<loop::ExprId> open;
+    for (const loop::Stmt& stmt : gemm_.body) {
+      if (const auto* let = std::get_if<loop::Let>(&stmt.node)) open.push_back(let->expr);
+      if (const auto* local = std::get_if<loop::StoreLocal>(&stmt.node)) open.push_back(local->expr);
+      if (const auto* store = std::get_if<loop::Store>(&stmt.node)) {
+        touch(store->buffer, store->index);
+        open.push_back(store->expr);
+      }
+    }
+    std::set<loop::ExprId> seen;
+    while (!open.empty()) {
+      const loop::ExprId id = open.back();
+      open.pop_back();
+      if (!seen.insert(id).second) continue;
+      const loop::Expr& e = nest_.expr(id);
+      for (const loop::ExprId operand : e.operands)
+        if (operand != loop::kNoExpr) open.push_back(operand);
+      if (e.kind == loop::Expr::Kind::kLoad) touch(e.id, e.index);
+    }
+    std::string text;
+    for (const std::string& line : lines) text += line;
+    return text;
   }
 
   std::string row_pointer() const {
@@ -172,6 +214,9 @@ class GemmText {
         "f32x16 v{}) "
         "{{\n{}{}}}\n",
         printer_.axis_name(gemm_.n), gemm_.value, context(epilogue_, true), epilogue_);
+    if (!bf16_)
+      slots += fmt::format("INLINE void gemm_touch(const struct Ctx* c, int64_t m, int64_t {}) {{\n{}{}}}\n",
+                           printer_.axis_name(gemm_.n), context(touch_, false), touch_);
     slots += fmt::format("INLINE void gemm_row(const struct Ctx* c, int64_t m, int64_t r) {{\n{}{}}}\n",
                          context(after_, true), after_);
     std::string entry =
@@ -206,7 +251,7 @@ class GemmText {
   bool bf16_;
   std::string_view element_;  // of the operands
   bool plain_rows_;
-  std::string before_, epilogue_, after_, rows_;
+  std::string before_, epilogue_, touch_, after_, rows_;
   std::vector<Field> fields_;
   std::string row_lines_, value_lines_;
   int64_t scratch_bytes_ = 0;

@@ -1248,7 +1248,62 @@ INLINE f32x16 exp2_f32(f32x16 x) {
   return vanishes ? splat_f32(0.0f) : x == x ? y : x;
 }
 
+//@ pick_f32 TABLE_8
+// Which of eight floats, by the three low bits of each lane.
+#if defined(__AVX512F__)
+#define TABLE_8(a, b, c, d, e, f, g, h) ((f32x16){a, b, c, d, e, f, g, h, a, b, c, d, e, f, g, h})
+INLINE f32x16 pick_f32(f32x16 table, i32x16 index) {
+  return __builtin_ia32_permvarsf512(table, index);
+}
+#elif defined(__AVX2__)
+typedef float f32x8 __attribute__((ext_vector_type(8)));
+#define TABLE_8(a, b, c, d, e, f, g, h) ((f32x8){a, b, c, d, e, f, g, h})
+INLINE f32x16 pick_f32(f32x8 table, i32x16 index) {
+  const f32x8 low = __builtin_ia32_permvarsf256(table, index.lo);
+  const f32x8 high = __builtin_ia32_permvarsf256(table, index.hi);
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+#endif
+
 //@ erf_f32
+#if defined(__AVX2__)
+// Within 1 ulp: a polynomial a piece, of the distance to the piece's middle i * 0x1.0e574p-1. The width is
+// one for which the erf of each middle is nearly a float. In piece 0 the polynomial adds to the distance
+// itself, so that small results keep their digits; there the distance is the larger of the two.
+INLINE f32x16 erf_f32(f32x16 x) {
+  const f32x16 size = abs_f32(x), t = size > splat_f32(0x1.fadep+1f) ? splat_f32(0x1.fadep+1f) : size;
+  const f32x16 magic = splat_f32(0x1.8p23f), shifted = fma_f32(t, splat_f32(0x1.e4d7p+0f), magic);
+  const f32x16 r = fma_f32(shifted - magic, splat_f32(-0x1.0e574p-1f), t);
+  const i32x16 i = bits_f32(shifted);
+  f32x16 p = pick_f32(TABLE_8(-0x1.47eb48p-6f, -0x1.8800f8p-5f, 0x1.27a156p-7f, 0x1.07767cp-6f,
+                              -0x1.dc2186p-10f, -0x1.1f4a8cp-9f, -0x1.3c8718p-11f, 0x1.2c65c4p-11f),
+                      i);
+  p = fma_f32(p, r,
+              pick_f32(TABLE_8(0x1.e5467ep-4f, -0x1.9969f4p-14f, -0x1.0ae4c6p-4f, -0x1.adc0f6p-8f,
+                               0x1.97c736p-7f, 0x1.0bfbb4p-8f, 0x1.ff5766p-12f, 0x1.d8a444p-16f),
+                       i));
+  p = fma_f32(p, r,
+              pick_f32(TABLE_8(-0x1.7af9c8p-11f, 0x1.77d2dep-3f, 0x1.9b181cp-5f, -0x1.90aa8ap-5f,
+                               -0x1.bc9d46p-6f, -0x1.4e598ap-8f, -0x1.b92218p-12f, -0x1.5a9fe6p-14f),
+                       i));
+  p = fma_f32(p, r,
+              pick_f32(TABLE_8(-0x1.811cc2p-2f, -0x1.01f04cp-3f, 0x1.369f16p-3f, 0x1.f79d9cp-4f,
+                               0x1.1a0a7ap-5f, 0x1.2ba43ap-8f, 0x1.48fc0cp-12f, 0x1.8177d6p-17f),
+                       i));
+  p = fma_f32(p, r,
+              pick_f32(TABLE_8(-0x1.7343e6p-21f, -0x1.cda7eep-2f, -0x1.900caap-2f, -0x1.29bdacp-3f,
+                               -0x1.c32bc4p-6f, -0x1.6ef7fep-9f, -0x1.49935ap-13f, -0x1.af6facp-19f),
+                       i));
+  p = fma_f32(p, r,
+              pick_f32(TABLE_8(0x1.06eba8p-3f, 0x1.b52a86p-1f, 0x1.7ad3bp-2f, 0x1.77edf2p-4f, 0x1.ab36fcp-7f,
+                               0x1.15fd74p-10f, 0x1.9e4c48p-15f, 0x1.619d3ap-20f),
+                       i));
+  const f32x16 middle = pick_f32(TABLE_8(0.0f, 0x1.16eb9ap-1f, 0x1.bab6fp-1f, 0x1.f32898p-1f, 0x1.fe8e94p-1f,
+                                         0x1.ffe742p-1f, 0x1.ffff06p-1f, 0x1.fffffap-1f),
+                                 i);
+  return copysign_f32(fma_f32(p, r, middle > r ? middle : r), x);
+}
+#else
 // Within 1.5 ulp: x + x P(x^2) below 0.875, else 1 - 2^Q(|x|).
 INLINE f32x16 erf_f32(f32x16 x) {
   const f32x16 t = abs_f32(x), s = x * x;
@@ -1277,6 +1332,7 @@ INLINE f32x16 erf_f32(f32x16 x) {
   const f32x16 large = copysign_f32(splat_f32(1.0f) - power, x);
   return t >= splat_f32(0.875f) ? large : small;
 }
+#endif
 
 //@ tanh_f32
 // Within 2 ulp: x + x^3 P(x^2) below 0.5, else (e^2x - 1) / (e^2x + 1), the difference without cancellation.

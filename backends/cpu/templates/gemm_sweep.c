@@ -77,9 +77,12 @@ struct gemm_step {
 #define GEMM_BEGIN_2(i) s##i##_0 = at[2 * i], s##i##_1 = at[2 * i + 1];
 #define GEMM_BEGIN_4(i) \
   s##i##_0 = at[4 * i], s##i##_1 = at[4 * i + 1], s##i##_2 = at[4 * i + 2], s##i##_3 = at[4 * i + 3];
-#define GEMM_LINES_1 GEMM_LINE(0) GEMM_FETCH_LINE(0)
-#define GEMM_LINES_2 GEMM_LINES_1 GEMM_LINE(1) GEMM_FETCH_LINE(1)
-#define GEMM_LINES_4 GEMM_LINES_2 GEMM_LINE(2) GEMM_FETCH_LINE(2) GEMM_LINE(3) GEMM_FETCH_LINE(3)
+#define GEMM_LINES_1 GEMM_LINE(0)
+#define GEMM_LINES_2 GEMM_LINES_1 GEMM_LINE(1)
+#define GEMM_LINES_4 GEMM_LINES_2 GEMM_LINE(2) GEMM_LINE(3)
+#define GEMM_FETCH_1 GEMM_FETCH_LINE(0)
+#define GEMM_FETCH_2 GEMM_FETCH_1 GEMM_FETCH_LINE(1)
+#define GEMM_FETCH_4 GEMM_FETCH_2 GEMM_FETCH_LINE(2) GEMM_FETCH_LINE(3)
 #define GEMM_ADD(i, p) s##i##_##p = GEMM_FMA(x##i, line##p, s##i##_##p);
 #define GEMM_ROW(i) const float* a##i = s->a[i];
 #define GEMM_ADD_1(i)         \
@@ -92,43 +95,69 @@ struct gemm_step {
 #define GEMM_END_4(i) \
   at[4 * i] = s##i##_0, at[4 * i + 1] = s##i##_1, at[4 * i + 2] = s##i##_2, at[4 * i + 3] = s##i##_3;
 
-// The sums of `rows` rows and `panels` panels into sums[rows][panels * GEMM_PANEL].
-#define GEMM_TILE(rows, panels)                                                                    \
+#define GEMM_STEP(rows, panels, j)            \
+  {                                           \
+    const int64_t k = step + (j);             \
+    const float* w = line + (j) * GEMM_PANEL; \
+    GEMM_LINES_##panels;                      \
+    GEMM_ROWS_##rows(GEMM_ADD_##panels);      \
+  }
+#define GEMM_STEPS_1(rows, panels) GEMM_STEP(rows, panels, 0)
+#define GEMM_STEPS_2(rows, panels) GEMM_STEPS_1(rows, panels) GEMM_STEP(rows, panels, 1)
+#define GEMM_STEPS_4(rows, panels) \
+  GEMM_STEPS_2(rows, panels) GEMM_STEP(rows, panels, 2) GEMM_STEP(rows, panels, 3)
+#define GEMM_STEPS_8(rows, panels) \
+  GEMM_STEPS_4(rows, panels)       \
+  GEMM_STEP(rows, panels, 4) GEMM_STEP(rows, panels, 5) GEMM_STEP(rows, panels, 6) GEMM_STEP(rows, panels, 7)
+#define GEMM_LOOP(rows, panels, steps)                                                 \
+  _Pragma("clang loop unroll(disable)") for (; step + steps <= depth; step += steps) { \
+    GEMM_FETCH_##panels;                                                               \
+    GEMM_STEPS_##steps(rows, panels);                                                  \
+    line += steps * GEMM_PANEL;                                                        \
+    ahead += steps * advance;                                                          \
+  }
+
+// The sums of `rows` rows and `panels` panels into sums[rows][panels * GEMM_PANEL]. Steps go together where
+// most of the time is spent: what counts them takes ports of the multiplications, fetches those of loads.
+#define GEMM_TILE(rows, panels, loops)                                                             \
   static __attribute__((noinline)) void gemm_tile_##rows(const struct gemm_step* s, float* sums) { \
     const int64_t panel_stride = s->panel_stride, advance = s->advance, depth = s->depth;          \
-    const float *w = s->w, *ahead = s->ahead;                                                      \
+    const float *line = s->w, *ahead = s->ahead;                                                   \
     gemm_vec* at = (gemm_vec*)sums;                                                                \
+    int64_t step = 0;                                                                              \
     (void)panel_stride;                                                                            \
     GEMM_ROWS_##rows(GEMM_ROW);                                                                    \
     GEMM_ROWS_##rows(GEMM_SUMS_##panels);                                                          \
     if (!s->first) {                                                                               \
       GEMM_ROWS_##rows(GEMM_BEGIN_##panels);                                                       \
     }                                                                                              \
-    _Pragma("clang loop unroll(disable)") for (int64_t k = 0; k < depth; k++) {                    \
-      GEMM_LINES_##panels;                                                                         \
-      GEMM_ROWS_##rows(GEMM_ADD_##panels);                                                         \
-      w += GEMM_PANEL;                                                                             \
-      ahead += advance;                                                                            \
-    }                                                                                              \
+    loops(rows, panels);                                                                           \
     GEMM_ROWS_##rows(GEMM_END_##panels);                                                           \
   }
+#define GEMM_SINGLE(rows, panels) GEMM_LOOP(rows, panels, 1)
+// Where the share of the next panel allows one fetch for all of them.
+#define GEMM_TOGETHER(steps, rows, panels)                          \
+  if (steps * advance <= GEMM_PANEL) GEMM_LOOP(rows, panels, steps) \
+  GEMM_LOOP(rows, panels, 1)
+#define GEMM_PAIRS(rows, panels) GEMM_TOGETHER(2, rows, panels)
+#define GEMM_EIGHTS(rows, panels) GEMM_TOGETHER(8, rows, panels)
 
 #if defined(__AVX512F__)
-GEMM_TILE(12, 1)
-GEMM_TILE(8, 1)
-GEMM_TILE(4, 2)
-GEMM_TILE(2, 4)
-GEMM_TILE(1, 4)
+GEMM_TILE(12, 1, GEMM_PAIRS)
+GEMM_TILE(8, 1, GEMM_SINGLE)
+GEMM_TILE(4, 2, GEMM_SINGLE)
+GEMM_TILE(2, 4, GEMM_SINGLE)
+GEMM_TILE(1, 4, GEMM_SINGLE)
 #define GEMM_EACH_HEIGHT(x) x(12) x(8) x(4) x(2)
 #elif defined(__AVX2__)
-GEMM_TILE(6, 1)
-GEMM_TILE(4, 1)
-GEMM_TILE(2, 2)
-GEMM_TILE(1, 4)
+GEMM_TILE(6, 1, GEMM_EIGHTS)
+GEMM_TILE(4, 1, GEMM_SINGLE)
+GEMM_TILE(2, 2, GEMM_SINGLE)
+GEMM_TILE(1, 4, GEMM_SINGLE)
 #define GEMM_EACH_HEIGHT(x) x(6) x(4) x(2)
 #else
-GEMM_TILE(3, 1)
-GEMM_TILE(1, 2)
+GEMM_TILE(3, 1, GEMM_SINGLE)
+GEMM_TILE(1, 2, GEMM_SINGLE)
 #define GEMM_EACH_HEIGHT(x) x(3)
 #endif
 

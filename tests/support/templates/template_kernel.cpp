@@ -184,6 +184,10 @@ INLINE void gemm_before(const struct Ctx* c, int64_t m, int64_t r) { (void)c, (v
            "m * GEMM_N + n, lanes);\n";
       break;
   }
+  s += row ? "}\nINLINE void gemm_touch(const struct Ctx* c, int64_t m, int64_t n) {\n"
+             "  __builtin_prefetch(c->residual + m * GEMM_N + n, 0, 2);\n"
+           : "}\nINLINE void gemm_touch(const struct Ctx* c, int64_t m, int64_t n) {\n"
+             "  __builtin_prefetch(c->out + m * GEMM_N + n, 0, 2);\n";
   s += "}\nINLINE void gemm_row(const struct Ctx* c, int64_t m, int64_t r) {\n";
   s += !row ? "  (void)c, (void)m, (void)r;\n" : R"(  const float* x = c->rows + r * PITCH;
   f32x16 total = 0.0f, squares = 0.0f;

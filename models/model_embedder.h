@@ -55,6 +55,7 @@ class ModelEmbedder final : public Embedder {
   ModelEmbedder(ModelDirectory directory, WeightStore weights, std::vector<WeightStore> dense)
       : directory_(std::move(directory)), weights_(std::move(weights)), dense_(std::move(dense)) {}
   Result<EntryCompilation> open_compilation(const EmbedderOptions& options);
+  PrecisionGate make_gate(const std::string& precision, int64_t positions) const;
   Status check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const;
   static std::vector<Pack> make_packs(std::span<const std::span<const int32_t>> texts, int64_t tokens);
   Status run_pack(std::span<const std::span<const int32_t>> texts, std::span<float> out, int workers) const;

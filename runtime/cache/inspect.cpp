@@ -61,6 +61,24 @@ MissReason KernelCache::explain_miss(const EntryKey& key) {
   return reason;
 }
 
+MissReason KernelCache::explain_miss(const GateKey& key) {
+  MissReason reason;
+  const std::lock_guard lock(state_->mutex);
+  state_->attempt("explaining a miss", [&] {
+    const EntryKey& e = key.entry;
+    return find_nearest<GateKey>(
+        state_->connection(),
+        "SELECT id, graph_hash, target, features, settings, options, generator, compiler, weights, rule FROM "
+        "gate ORDER BY (graph_hash = ?1) * 16 + (weights = ?8) * 8 + (target = ?2) * 2 + (features = ?3) + "
+        "(settings = ?4) + (options = ?5) + (generator = ?6) + (compiler = ?7) + (rule = ?9) DESC, created "
+        "DESC LIMIT 1",
+        {e.graph_hash, e.target, e.features, e.settings, e.options, e.generator, e.compiler, key.weights,
+         key.rule},
+        key, cache::read_gate_key, reason);
+  });
+  return reason;
+}
+
 void KernelCache::add_event(std::string_view kind, std::string_view what, std::string_view detail) {
   const std::lock_guard lock(state_->mutex);
   state_->event(kind, what, detail);
@@ -147,6 +165,10 @@ std::vector<CacheRow> KernelCache::rows() {
        "FROM kernel "
        "ORDER BY id",
        [](const Query& row) { return cache::read_kernel_key(row, 4).text(); });
+  list("gate",
+       "SELECT id, length(text), created, created, graph_hash, target, features, settings, options, "
+       "generator, compiler, weights, rule FROM gate ORDER BY id",
+       [](const Query& row) { return cache::read_gate_key(row, 4).text(); });
   list("tuning",
        "SELECT nest_hash, length(nanoseconds), created, created, target, machine, schedule FROM tuning ORDER "
        "BY "

@@ -37,7 +37,7 @@ struct EntryCompilation {
                             // when it fails
   std::shared_ptr<KernelCache> cache;
   std::optional<PrecisionGate> gate{};  // without one every precision serves unjudged
-  bool eager = false;         // the fallback only
+  bool eager = false;                   // the fallback only
   bool max_autotune = false;  // measure the candidates of each kernel; the choice is kept in the cache
 
   bool compiles() const { return !eager && (host.compiles() || accelerator.compiles()); }

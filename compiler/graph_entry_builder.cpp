@@ -41,6 +41,9 @@ std::string settings_text(const CompileSite& site, const CallSettings& settings,
                                  settings.deterministic ? 1 : 0);
   // Whether this process may use the matrix unit shows in the class alone.
   if (type != DType::kF32) text += ";class=" + site.generator->accumulation_class(type);
+  // Types may share a class.
+  if (type != product_type(*site.generator, settings))
+    text += fmt::format(";serves={}", precision_name(type));
   return text;
 }
 
@@ -287,8 +290,7 @@ Result<GateVerdict> GraphEntryBuilder::judged(DType type, const Made& made,
   const GateSample& sample = compilation_.gate->sample;
   if (!reference) {
     if (cancelled_.load()) return fail(ErrorCode::kCancelled, "compilation was cancelled");
-    EDGE_INFER_ASSIGN(reference,
-                      reference_outputs(graph_, sample, *compilation_.host.device, *constants_));
+    EDGE_INFER_ASSIGN(reference, reference_outputs(graph_, sample, *compilation_.host.device, *constants_));
   }
   if (cancelled_.load()) return fail(ErrorCode::kCancelled, "compilation was cancelled");
   return judge(*made.entry->program, type, graph_, sample, *reference);

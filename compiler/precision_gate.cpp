@@ -68,9 +68,9 @@ double gate_bound(DType type) {
 std::string gate_rule(DType type, const GateSample& sample) {
   std::string text;
   for (const HostTensor& tensor : sample.inputs)
-    text += fmt::format("{} {} {}\n", dtype_name(tensor.dtype), print_sizes(tensor.sizes),
-                        std::string_view(reinterpret_cast<const char*>(tensor.bytes.data()),
-                                         tensor.bytes.size()));
+    text += fmt::format(
+        "{} {} {}\n", dtype_name(tensor.dtype), print_sizes(tensor.sizes),
+        std::string_view(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()));
   for (const std::string& row : sample.rows) text += row + "\n";
   return fmt::format("1 bound={} reference=fallback sample={}", gate_bound(type),
                      content_digest(text).substr(0, 32));

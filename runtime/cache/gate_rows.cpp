@@ -96,9 +96,10 @@ std::vector<EntryKey> KernelCache::entries_of(std::string_view graph_hash) {
   std::vector<EntryKey> found;
   const std::lock_guard lock(state_->mutex);
   state_->attempt("listing a graph's entries", [&]() -> Status {
-    EDGE_INFER_ASSIGN(Query row, state_->connection().query(
-                                     "SELECT graph_hash, target, features, settings, options, generator, "
-                                     "compiler FROM entry WHERE graph_hash = ? ORDER BY target, settings, id"));
+    EDGE_INFER_ASSIGN(
+        Query row,
+        state_->connection().query("SELECT graph_hash, target, features, settings, options, generator, "
+                                   "compiler FROM entry WHERE graph_hash = ? ORDER BY target, settings, id"));
     row.bind(graph_hash);
     while (true) {
       EDGE_INFER_ASSIGN(const bool there, row.step());

@@ -27,13 +27,12 @@ std::string_view precision_name(DType type) {
 }
 
 std::string GateVerdict::describe() const {
-  std::string out = fmt::format("{}: {}: ", precision_name(type), passes() ? "passed" : "failed");
+  std::string out = fmt::format("{} {}: ", precision_name(type), passes() ? "passed" : "failed");
   if (!refused.empty()) return out + refused;
-  out += fmt::format("lowest cosine {:.7f} of {} vectors", lowest_cosine, rows);
-  if (!lowest_at.empty()) out += fmt::format(", {}", lowest_at);
-  out += fmt::format("; bound {}", bound);
-  if (not_finite > 0) out += fmt::format("; {} not finite, the first {}", not_finite, not_finite_at);
-  if (broken_rows > 0) out += fmt::format("; {} not finite in fp32 either", broken_rows);
+  out += fmt::format("{} vectors, bound {}", rows, bound);
+  if (!lowest_at.empty()) out += fmt::format(", lowest cosine {:.7f} ({})", lowest_cosine, lowest_at);
+  if (not_finite > 0) out += fmt::format(", {} not finite (the first: {})", not_finite, not_finite_at);
+  if (broken_rows > 0) out += fmt::format(", {} more are not finite in fp32", broken_rows);
   return out;
 }
 

@@ -135,8 +135,9 @@ class KernelCache {
   // A file with everything but events and claims. Errors: kIoError, kResourceExhausted.
   Status export_to(const std::filesystem::path& file);
   // Adds what the file holds. Unless trusted, neither kernels (code) nor entries (programs, which address
-  // memory) nor what the precision gate found are taken; trusted ones are authenticated anew, and entries whose kernels are missing are
-  // dropped. Errors: kNotFound, kCorruption (no such file, not an export), kIoError.
+  // memory) nor what the precision gate found are taken; trusted ones are authenticated anew, and entries
+  // whose kernels are missing are dropped. Errors: kNotFound, kCorruption (no such file, not an export),
+  // kIoError.
   Result<ImportResult> import_from(const std::filesystem::path& file, bool trust);
 
  private:

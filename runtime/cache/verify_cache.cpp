@@ -100,7 +100,8 @@ std::vector<BadRow> KernelCache::verify() {
         [&](const Query& row) { return check_kernel(s, row); }, bad));
     EDGE_INFER_RETURN_IF_ERROR(check_rows(
         s, "gate",
-        "SELECT id, graph_hash, target, features, settings, options, generator, compiler, weights, rule, mac, "
+        "SELECT id, graph_hash, target, features, settings, options, generator, compiler, weights, rule, "
+        "mac, "
         "text FROM gate",
         [&](const Query& row) { return check_gate(s, row); }, bad));
     return check_rows(
@@ -119,7 +120,8 @@ Status KernelCache::clear() {
   Status result;
   const bool cleared = state_->write("clearing", [&] {
     return result = state_->connection().script(
-               "DELETE FROM graph; DELETE FROM entry; DELETE FROM kernel; DELETE FROM tuning; DELETE FROM gate; DELETE "
+               "DELETE FROM graph; DELETE FROM entry; DELETE FROM kernel; DELETE FROM tuning; DELETE FROM "
+               "gate; DELETE "
                "FROM "
                "machine; "
                "DELETE FROM event; DELETE FROM counter;");

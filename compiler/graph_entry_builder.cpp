@@ -174,6 +174,7 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::bind_stored(const CompileSite&
   Result<std::unique_ptr<Executable>> bound = device.bind(std::move(stored.program), *constants_);
   if (!bound) return forget(bound.error());
   entry->program = *std::move(bound);
+  entry->target = device.target().name;
   return entry;
 }
 
@@ -232,6 +233,7 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const Te
   EDGE_INFER_ASSIGN(Program program, lower_fallback(graph_, host.target()));
   EDGE_INFER_ASSIGN(entry->program, host.bind(std::move(program), *constants_));
   entry->improvable = accelerates || uses(compilation_.host);
+  entry->target = host.target().name;
   entry->precision = new_record(settings);
   return entry;
 }
@@ -262,6 +264,7 @@ Result<GraphEntryBuilder::Made> GraphEntryBuilder::compiled(const CompileSite& s
       log_warning("no dump: {}", written.error().message);
   made.entry = std::make_shared<Entry>();
   made.entry->guards = guards;
+  made.entry->target = site.device->target().name;
   if (compilation_.cache != nullptr) made.text = print_entry(guards, compiled.program);
   Result<std::unique_ptr<Executable>> bound = site.device->bind(std::move(compiled.program), *constants_);
   if (!bound) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "compiler/graph/op_table.h"
@@ -40,6 +41,20 @@ double graph_flops(const Graph& graph, std::span<const int64_t> lengths) {
     }
   }
   return flops;
+}
+
+double program_arena_bytes(const Program& program, std::span<const int64_t> lengths) {
+  std::map<std::string, int64_t, std::less<>> values;
+  values["T"] = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+  values["B"] = static_cast<int64_t>(lengths.size());
+  for (const UnitListDecl& list : program.unit_lists) {
+    int64_t units = 0;
+    for (const int64_t length : lengths) units += (length + list.block_rows - 1) / list.block_rows;
+    values[list.count] = units;
+  }
+  double bytes = 0;
+  for (const SymInt& slot : program.slots) bytes += value_of(slot, values);
+  return bytes;
 }
 
 double program_bytes(const Program& program, std::span<const int64_t> symbols, int workers) {

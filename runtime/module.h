@@ -24,6 +24,7 @@ struct Entry {
   GuardSet guards;
   std::unique_ptr<const Executable> program;
   bool improvable = false;  // it answers until EntryBuilder::improve() has made a better one
+  std::string target{};     // Target::name of the device that it runs on
   PrecisionRecord precision{};
 };
 

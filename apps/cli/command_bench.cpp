@@ -11,6 +11,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
+#include "apps/cli/program_report.h"
 #include "apps/cli/report.h"
 #include "models/cost.h"
 #include "models/hub/model_directory.h"
@@ -133,6 +134,7 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
   const double gflops = graph_flops(graph, lengths) / row.best / 1e6;
   const Program& program = embedder.module().entries().front()->program->program();
   const int64_t symbols[] = {tokens, batch};
+  const Executable& bound = *embedder.module().entries().front()->program;
   return {{"length", row.length},
           {"batch", batch},
           {"threads", embedder.threads()},
@@ -144,7 +146,9 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
           {"gflops", gflops},
           {"peak_gflops", row.peak},
           {"percent_of_peak", row.peak > 0 ? 100 * gflops / row.peak : 0},
-          {"bytes_moved", program_bytes(program, symbols, embedder.threads())}};
+          {"bytes_moved", program_bytes(program, symbols, embedder.threads())},
+          {"memory", memory_report(bound)},
+          {"graphs", graph_report(bound)}};
 }
 
 Status bench(const BenchArguments& a) {
@@ -177,6 +181,9 @@ Status bench(const BenchArguments& a) {
     if (a.profile) EDGE_INFER_RETURN_IF_ERROR(print_profile(*embedder, a, length));
     std::fflush(stdout);
   }
+  if (!a.as_json)
+    print_memory({{"memory", memory_report(*embedder->module().entries().front()->program)},
+                  {"graphs", graph_report(*embedder->module().entries().front()->program)}});
   return {};
 }
 

@@ -83,6 +83,7 @@ struct CacheStats {
 struct CacheRow {
   std::string table, id, key;
   int64_t bytes = 0, created = 0, last_used = 0;  // s since 1970
+  std::string detail{};                           // of a gate's row: what it found
 };
 
 struct BadRow {

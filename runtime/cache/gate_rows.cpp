@@ -85,6 +85,28 @@ bool KernelCache::has_gates(const EntryKey& entry) {
   return any;
 }
 
+std::vector<std::pair<GateKey, GateVerdict>> KernelCache::gates_of(std::string_view graph_hash) {
+  std::vector<std::pair<GateKey, GateVerdict>> found;
+  const std::lock_guard lock(state_->mutex);
+  state_->attempt("listing what the gate found", [&]() -> Status {
+    EDGE_INFER_ASSIGN(
+        Query row, state_->connection().query(
+                       "SELECT graph_hash, target, features, settings, options, generator, compiler, "
+                       "weights, rule, mac, text FROM gate WHERE graph_hash = ? ORDER BY target, settings, "
+                       "id"));
+    row.bind(graph_hash);
+    while (true) {
+      EDGE_INFER_ASSIGN(const bool there, row.step());
+      if (!there) return {};
+      GateKey key = cache::read_gate_key(row, 0);
+      auto verdict = parse_verdict(row.text(10));
+      if (verdict && state_->seal().holds(row.blob(9), {"gate", key.text(), row.text(10)}))
+        found.emplace_back(std::move(key), *std::move(verdict));
+    }
+  });
+  return found;
+}
+
 void KernelCache::put_gate(const GateKey& key, const GateVerdict& verdict) {
   const std::string text = print_verdict(verdict);
   const std::lock_guard lock(state_->mutex);

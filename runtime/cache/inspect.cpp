@@ -141,6 +141,7 @@ CacheStats KernelCache::stats() {
 
 std::vector<CacheRow> KernelCache::rows() {
   std::vector<CacheRow> found;
+  std::string detail;
   const std::lock_guard lock(state_->mutex);
   const auto list = [&](const char* table, const char* sql, const auto& key_text) {
     state_->attempt("listing rows", [&]() -> Status {
@@ -148,8 +149,10 @@ std::vector<CacheRow> KernelCache::rows() {
       while (true) {
         EDGE_INFER_ASSIGN(const bool there, row.step());
         if (!there) return {};
+        detail.clear();
         found.push_back(
             {table, std::string(row.text(0)), key_text(row), row.integer(1), row.integer(2), row.integer(3)});
+        found.back().detail = detail;
       }
     });
   };
@@ -167,8 +170,12 @@ std::vector<CacheRow> KernelCache::rows() {
        [](const Query& row) { return cache::read_kernel_key(row, 4).text(); });
   list("gate",
        "SELECT id, length(text), created, created, graph_hash, target, features, settings, options, "
-       "generator, compiler, weights, rule FROM gate ORDER BY id",
-       [](const Query& row) { return cache::read_gate_key(row, 4).text(); });
+       "generator, compiler, weights, rule, text FROM gate ORDER BY id",
+       [&](const Query& row) {
+         const auto verdict = parse_verdict(row.text(13));
+         detail = verdict ? verdict->describe() : "damaged";
+         return cache::read_gate_key(row, 4).text();
+       });
   list("tuning",
        "SELECT nest_hash, length(nanoseconds), created, created, target, machine, schedule FROM tuning ORDER "
        "BY "

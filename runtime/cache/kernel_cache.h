@@ -98,6 +98,8 @@ class KernelCache {
   // Whether the gate has judged the program of this entry with any weights.
   bool has_gates(const EntryKey& entry);
   void put_gate(const GateKey& key, const GateVerdict& verdict);
+  // All that the gate found of a graph, by target and settings.
+  std::vector<std::pair<GateKey, GateVerdict>> gates_of(std::string_view graph_hash);
 
   std::optional<std::string> find_graph(std::string_view hash);
   void put_graph(std::string_view hash, std::string_view text);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <random>
 
+#include "apps/cli/program_report.h"
 #include "backends/cuda/codegen/cuda_code_generator.h"
 #include "backends/cuda/program.h"
 #include "compiler/graph_entry_builder.h"
@@ -16,7 +17,7 @@
 #include "tests/gpu/program_run.h"
 #include "tests/gpu/random_tensor.h"
 #include "tests/unit/cuda_device/fake/fake_cuda.h"
-#include "tests/unit/cuda_program/evaluated_kernels.h"
+#include "tests/unit/cuda_gate/evaluated_kernels.h"
 #include "tests/unit/models_files/temporary_dir.h"
 
 namespace edge_infer::test {
@@ -348,6 +349,79 @@ TEST_F(Gate, verdicts_travel_with_trusted_exports_alone) {
   EXPECT_FALSE(opened.first->improvable);
   EXPECT_EQ(opened.gates, 0U);
   EXPECT_EQ(opened.entry->precision.describe(), record);
+}
+
+// What explain prints of entries whose device is not here.
+TEST_F(Gate, stored_entries_are_described_without_their_device) {
+  make_large();
+  open();
+  open(true);
+  const std::string target = device_->target().name;
+  device_.reset();
+  ::setenv("EDGE_INFER_LIBCUDA", "/nonexistent", 1);
+  const auto cache = KernelCache::open({.dir = dir_.path() / "cache"});
+  const auto uses = [&] { return cache->stats().hits + cache->stats().misses; };
+  const auto report = stored_report(*cache, graph_identity(graph_), 512);
+  ASSERT_EQ(report["entries"].size(), 2U) << report.dump(1);
+  ASSERT_EQ(report["gates"].size(), 2U);
+  EXPECT_NE(report["gates"][0]["found"].get<std::string>().find("bf16 passed"), std::string::npos);
+  EXPECT_NE(report["gates"][1]["found"].get<std::string>().find("fp16 failed"), std::string::npos);
+  for (const auto& entry : report["entries"]) {
+    EXPECT_EQ(entry["target"], target);
+    EXPECT_FALSE(entry.contains("error")) << entry.dump(1);
+    EXPECT_GT(entry["weight_bytes"], 100'000);
+    ASSERT_GT(entry["kernels"].size(), 5U);
+    int64_t code = 0;
+    for (const auto& kernel : entry["kernels"]) {
+      EXPECT_EQ(kernel["registers"], kFakeRegisters) << kernel.dump();
+      EXPECT_EQ(kernel["spill_bytes"], 0);
+      EXPECT_EQ(kernel["static_shared_bytes"], kFakeStaticShared);
+      EXPECT_TRUE(kernel["dynamic_shared_bytes"].is_number());
+      EXPECT_NE(kernel["tile"].get<std::string>().find('x'), std::string::npos);
+      code += kernel["code_bytes"].get<int64_t>();
+    }
+    EXPECT_EQ(entry["code_bytes"], code);
+    EXPECT_LE(entry["graphs"]["count"], 6);
+    EXPECT_EQ(entry["graphs"]["classes"][0], "T <= 128, B <= 4") << entry["graphs"].dump();
+    EXPECT_FALSE(entry["graphs"].contains("replays")) << "nothing is known of them";
+    ASSERT_EQ(entry["arena_at"].size(), 3U);
+    EXPECT_LT(entry["arena_at"][0]["bytes"], entry["arena_at"][1]["bytes"]);
+    // 32 times the tokens.
+    EXPECT_NEAR(entry["arena_at"][2]["bytes"].get<double>() / entry["arena_at"][1]["bytes"].get<double>(), 32,
+                0.5);
+  }
+  const int64_t before = uses();
+  kernel_report(parse_entry(*cache->find_entry(cache->entries_of(graph_identity(graph_))[0]))->program,
+                target, cache.get());
+  EXPECT_EQ(uses(), before + 1) << "the entry; looking at kernels is no use of them";
+}
+
+TEST_F(Gate, a_live_entry_says_what_it_takes_and_what_it_has_replayed) {
+  const Opened opened = open();
+  ASSERT_TRUE(opened.improved);
+  const auto& program = static_cast<const cuda::CudaProgram&>(*opened.entry->program);
+  const auto memory = memory_report(program);
+  EXPECT_EQ(memory["weight_bytes"], program.statistics().weight_bytes);
+  EXPECT_EQ(memory["arena_bytes"], program.statistics().device_bytes);
+  EXPECT_EQ(memory["pinned_bytes"], program.statistics().pinned_bytes);
+  EXPECT_GT(memory["code_bytes"], 0);
+  EXPECT_EQ(memory["device_bytes"], memory["weight_bytes"].get<size_t>() +
+                                        memory["arena_bytes"].get<size_t>() +
+                                        memory["code_bytes"].get<size_t>());
+  // All that the driver gave is counted.
+  EXPECT_EQ(cuda::fake::state().device_bytes,
+            memory["weight_bytes"].get<size_t>() + memory["arena_bytes"].get<size_t>());
+  const auto graphs = graph_report(program);
+  EXPECT_EQ(graphs["count"], program.classes().size());
+  EXPECT_EQ(graphs["replays"], 1) << "the gate's sample";
+  EXPECT_EQ(graphs["classes"][0], "T <= 128, B <= 4");
+  EXPECT_EQ(opened.entry->target, device_->target().name);
+  EXPECT_EQ(opened.first->target, host_->target().name);
+  EXPECT_TRUE(memory_report(*opened.first->program).is_null()) << "a processor has no memory of its own";
+  const auto precision = precision_report(opened.entry->precision);
+  EXPECT_EQ(precision["asked"], "fp16");
+  EXPECT_EQ(precision["served"], "fp16");
+  EXPECT_EQ(precision["tried"][0]["passed"], true);
 }
 
 TEST_F(Gate, fp32_is_not_judged) {

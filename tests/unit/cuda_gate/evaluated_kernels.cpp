@@ -1,4 +1,4 @@
-#include "tests/unit/cuda_program/evaluated_kernels.h"
+#include "tests/unit/cuda_gate/evaluated_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +23,8 @@ std::string code_name(std::string_view source) {
 
 Result<CompiledKernel> compile_one(const std::string& source) {
   cuda::CudaImage image;
+  image.registers = kFakeRegisters;
+  image.static_shared_bytes = kFakeStaticShared;
   EDGE_INFER_ASSIGN(image.launch, cuda::CudaLaunch::of_source(source));
   const std::string text = "FAKE " + code_name(source);
   const auto* bytes = reinterpret_cast<const std::byte*>(text.c_str());

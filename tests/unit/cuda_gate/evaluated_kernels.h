@@ -9,6 +9,9 @@
 
 namespace edge_infer::test {
 
+// What the compiler says of each kernel.
+constexpr int kFakeRegisters = 40, kFakeStaticShared = 1024;
+
 // "Compiles" a source to the name of a kernel of the fake driver.
 class FakeCompiler : public KernelCompiler {
  public:

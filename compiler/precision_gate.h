@@ -16,7 +16,7 @@
 
 namespace edge_infer {
 
-// Inputs of one call of the graph, and what each row of its outputs stands for: "sequence 3 of 16 tokens". A
+// Inputs of one call of the graph, and what each row of its outputs stands for: "sequence 3, 16 tokens". A
 // row without a name is called by its number.
 struct GateSample {
   std::vector<HostTensor> inputs;

@@ -62,7 +62,7 @@ class SampleBuilder {
  private:
   void add(const std::vector<int32_t>& ids) {
     if (ids.empty()) return;
-    rows_.push_back(fmt::format("sequence {} of {} tokens", rows_.size(), ids.size()));
+    rows_.push_back(fmt::format("sequence {}, {} tokens", rows_.size(), ids.size()));
     ids_.insert(ids_.end(), ids.begin(), ids.end());
     offsets_.push_back(static_cast<int32_t>(ids_.size()));
   }

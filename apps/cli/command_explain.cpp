@@ -80,6 +80,13 @@ Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
   d["passes"] = passes;
   d["kernel_nodes"] = lines(describe_kernels(compiled));
   d["unfused"] = lines(describe_unfused(compiled));
+  for (ordered_json& entry : d["entries"])
+    for (ordered_json& kernel : entry["kernels"]) {
+      const auto plan =
+          std::ranges::find(compiled.kernels, kernel["kernel"].get<std::string>(), &KernelPlan::name);
+      if (plan != compiled.kernels.end())
+        kernel["schedule"] = plan->schedule.empty() ? "default" : plan->schedule;
+    }
   ordered_json candidates = ordered_json::array();
   for (const KernelPlan& plan : compiled.kernels) {
     ordered_json measured = ordered_json::array();

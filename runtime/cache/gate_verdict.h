@@ -15,7 +15,7 @@ namespace edge_infer {
 struct GateVerdict {
   DType type = DType::kF16;  // what products round their operands to: f16 or bf16
   double bound = 1;          // the lowest cosine that passes
-  // A row is one vector of the outputs; `..._at` says of which input: "sequence 3 of 16 tokens".
+  // A row is one vector of the outputs; `..._at` says of which input: "sequence 3, 16 tokens".
   int64_t rows = 0;          // finite in fp32, so compared
   int64_t broken_rows = 0;   // not finite in fp32: the weights' own fault, no precision's
   double lowest_cosine = 1;  // of the compared rows that are finite
@@ -26,7 +26,7 @@ struct GateVerdict {
   friend bool operator==(const GateVerdict&, const GateVerdict&) = default;
 
   bool passes() const { return refused.empty() && not_finite == 0 && lowest_cosine >= bound; }
-  // "fp16 passed: 8 vectors, bound 0.9999, lowest cosine 0.9999976 (sequence 3 of 16 tokens)"
+  // "fp16 passed: 8 vectors, bound 0.9999, lowest cosine 0.9999976 (sequence 3, 16 tokens)"
   std::string describe() const;
 };
 

@@ -95,7 +95,7 @@ TEST(GateVerdict, text_gives_an_equal_one_back_and_damage_none) {
                       .rows = 8,
                       .broken_rows = 1,
                       .lowest_cosine = 0.12345678901234567,
-                      .lowest_at = "sequence 3 (16 tokens)",
+                      .lowest_at = "sequence 3, 16 tokens",
                       .not_finite = 2,
                       .not_finite_at = "a \"quoted\" name\n",
                       .refused = ""};

@@ -15,17 +15,110 @@ double value_of(const SymInt& size, const std::map<std::string, int64_t, std::le
   return static_cast<double>(size.evaluate(symbols).value_or(0));
 }
 
+// (query, key) pairs of texts of these lengths.
+double pairs_of(std::span<const int64_t> lengths) {
+  double pairs = 0;
+  for (const int64_t length : lengths) pairs += static_cast<double>(length) * static_cast<double>(length);
+  return pairs;
+}
+
+// A program's own symbols come in the order of its inputs: tokens, then texts; the counts of work units
+// follow from the texts.
+std::map<std::string, int64_t, std::less<>> symbols_at(const Program& program,
+                                                       std::span<const int64_t> lengths) {
+  std::map<std::string, int64_t, std::less<>> symbols;
+  const int64_t known[] = {std::accumulate(lengths.begin(), lengths.end(), int64_t{0}),
+                           static_cast<int64_t>(lengths.size())};
+  for (size_t i = 0; i < std::min(std::size(known), program.symbols.size()); ++i)
+    symbols[program.symbols[i].name] = known[i];
+  for (const UnitListDecl& list : program.unit_lists) {
+    int64_t units = 0;
+    for (const int64_t length : lengths) units += (length + list.block_rows - 1) / list.block_rows;
+    symbols[list.count] = units;
+  }
+  return symbols;
+}
+
+class CallCosts {
+ public:
+  CallCosts(const Program& program, std::span<const int64_t> lengths, int workers)
+      : program_(program), pairs_(pairs_of(lengths)), written_(program.buffers.size(), false) {
+    symbols_ = symbols_at(program, lengths);
+    symbols_[kWorkersSymbol] = workers;
+  }
+
+  std::vector<CallCost> run() {
+    std::vector<CallCost> costs;
+    for (const Phase& phase : program_.phases) {
+      const bool runs = value_of(phase.when, symbols_) != 0;
+      for (const Call& call : phase.calls) costs.push_back(runs ? cost_of(call) : CallCost{});
+    }
+    return costs;
+  }
+
+ private:
+  const BufferDecl& buffer(int32_t b) const { return program_.buffers[static_cast<size_t>(b)]; }
+
+  // A compiled kernel writes those of its operands that nothing wrote before, a prebuilt one the first.
+  std::vector<int32_t> outputs_of(const Call& call) {
+    if (program_.kernels[static_cast<size_t>(call.kernel)].name.starts_with("prebuilt:"))
+      return {call.buffers.front()};
+    std::vector<int32_t> outputs;
+    for (const int32_t b : call.buffers) {
+      if (b < 0 || written_[static_cast<size_t>(b)]) continue;
+      const BufferRole role = buffer(b).role;
+      if (role == BufferRole::kTemp || role == BufferRole::kOutput) outputs.push_back(b);
+    }
+    return outputs;
+  }
+
+  CallCost cost_of(const Call& call) {
+    CallCost cost;
+    const std::vector<int32_t> outputs = outputs_of(call);
+    double written = 0;  // elements
+    for (const int32_t b : outputs) {
+      const BufferDecl& out = buffer(b);
+      written_[static_cast<size_t>(b)] = true;
+      written += value_of(buffer_bytes(out), symbols_) / static_cast<double>(dtype_size(out.dtype));
+    }
+    for (const int32_t b : call.buffers) {
+      if (b < 0) continue;
+      const BufferDecl& operand = buffer(b);
+      double bytes = value_of(buffer_bytes(operand), symbols_);
+      if (operand.role == BufferRole::kConstant) {
+        const ConstantDecl& constant = program_.constants[static_cast<size_t>(operand.index)];
+        if (constant.format == "raw") {
+          // A gather reads as much of its table as it writes.
+          bytes = std::min(bytes, written * static_cast<double>(dtype_size(operand.dtype)));
+        } else {
+          const auto weights = static_cast<double>(constant.sizes[0] * constant.sizes[1]);
+          cost.half = !constant.format.starts_with("nk.f32");
+          if (cost.half) bytes = 2 * weights;
+          cost.flops += 2 * value_of(call.rows, symbols_) * weights;
+        }
+      } else if (operand.role == BufferRole::kIndex && !outputs.empty()) {
+        // Attention, over the pairs within each text.
+        const BufferDecl& out = buffer(outputs.front());
+        cost.half = dtype_size(out.dtype) == 2;
+        cost.flops += 4 * pairs_ * value_of(out.sizes.back(), symbols_);
+      }
+      cost.bytes += bytes;
+    }
+    return cost;
+  }
+
+  const Program& program_;
+  const double pairs_;
+  std::map<std::string, int64_t, std::less<>> symbols_;
+  std::vector<bool> written_;
+};
+
 }  // namespace
 
 double graph_flops(const Graph& graph, std::span<const int64_t> lengths) {
   std::map<std::string, int64_t, std::less<>> symbols;
-  int64_t tokens = 0;
-  double pairs = 0;  // (query, key) pairs
-  for (const int64_t length : lengths) {
-    tokens += length;
-    pairs += static_cast<double>(length) * static_cast<double>(length);
-  }
-  symbols["T"] = tokens;
+  const double pairs = pairs_of(lengths);
+  symbols["T"] = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   symbols["B"] = static_cast<int64_t>(lengths.size());
   double flops = 0;
   for (const Node& node : graph.nodes()) {
@@ -44,38 +137,25 @@ double graph_flops(const Graph& graph, std::span<const int64_t> lengths) {
 }
 
 double program_arena_bytes(const Program& program, std::span<const int64_t> lengths) {
-  std::map<std::string, int64_t, std::less<>> values;
-  values["T"] = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
-  values["B"] = static_cast<int64_t>(lengths.size());
-  for (const UnitListDecl& list : program.unit_lists) {
-    int64_t units = 0;
-    for (const int64_t length : lengths) units += (length + list.block_rows - 1) / list.block_rows;
-    values[list.count] = units;
-  }
+  const auto symbols = symbols_at(program, lengths);
   double bytes = 0;
-  for (const SymInt& slot : program.slots) bytes += value_of(slot, values);
+  for (const SymInt& slot : program.slots) bytes += value_of(slot, symbols);
   return bytes;
 }
 
-double program_bytes(const Program& program, std::span<const int64_t> symbols, int workers) {
-  std::map<std::string, int64_t, std::less<>> values;
-  for (size_t i = 0; i < std::min(symbols.size(), program.symbols.size()); ++i)
-    values[program.symbols[i].name] = symbols[i];
-  values[kWorkersSymbol] = workers;
+std::vector<CallCost> call_costs(const Program& program, std::span<const int64_t> lengths, int workers) {
+  return CallCosts(program, lengths, workers).run();
+}
+
+double program_bytes(const Program& program, std::span<const int64_t> lengths, int workers) {
   double total = 0;
-  for (const Phase& phase : program.phases) {
-    if (value_of(phase.when, values) == 0) continue;
-    for (const Call& call : phase.calls) {
-      const bool gathers =
-          program.kernels[static_cast<size_t>(call.kernel)].name.find("embedding") != std::string::npos;
-      for (size_t i = 0; i < call.buffers.size(); ++i) {
-        // A gather reads as much of its table as it writes.
-        const int32_t b = gathers && i == 1 ? call.buffers[0] : call.buffers[i];
-        if (b >= 0) total += value_of(buffer_bytes(program.buffers[static_cast<size_t>(b)]), values);
-      }
-    }
-  }
+  for (const CallCost& cost : call_costs(program, lengths, workers)) total += cost.bytes;
   return total;
+}
+
+double least_seconds(const CallCost& cost, const DevicePeak& peak) {
+  const double flops = cost.half ? peak.half_flops : peak.flops;
+  return std::max(flops > 0 ? cost.flops / flops : 0, peak.bytes > 0 ? cost.bytes / peak.bytes : 0);
 }
 
 }  // namespace edge_infer

@@ -48,7 +48,11 @@ class Embedder {
   // they do not; the prebuilt ones go on serving.
   virtual Status prepare() const { return {}; }
   // Lets a running compilation finish, at most for `limit`, so that the next process finds its kernels.
-  virtual void settle(std::chrono::milliseconds limit) const { static_cast<void>(limit); }
+  // False: it has not.
+  virtual bool settle(std::chrono::milliseconds limit) const {
+    static_cast<void>(limit);
+    return true;
+  }
 
   virtual int64_t dimensions() const = 0;
   virtual int64_t max_length() const = 0;

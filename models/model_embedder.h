@@ -20,7 +20,7 @@ class ModelEmbedder final : public Embedder {
                                                      const EmbedderOptions& options);
 
   Status prepare() const override;
-  void settle(std::chrono::milliseconds limit) const override { module_->finish(limit); }
+  bool settle(std::chrono::milliseconds limit) const override { return module_->finish(limit); }
 
   int64_t dimensions() const override { return dimensions_; }
   int64_t max_length() const override { return max_length_; }

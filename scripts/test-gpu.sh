@@ -26,26 +26,8 @@ if [ -n "$pack" ]; then
   cp -r tests/golden/loops "$pack/tests/golden"
   cp -r tests/data/texts "$pack/tests/data"
   cp -rL "$model" "$pack/model"
-  cat > "$pack/run" <<'RUN'
-#!/usr/bin/env bash
-# Runs the checks; the last lines say what failed.
-cd "$(dirname "$0")"
-export LD_LIBRARY_PATH=$PWD/lib:${LD_LIBRARY_PATH:-} EDGE_INFER_TEST_MODEL=$PWD/model
-bin/gpu_check "$@"
-status=$?
-# Without sections: all of it.
-case " $* " in
-  *" attention "*|*" gemm "*|*" golden "*|*" conformance "*|*" random "*|*" program "*) exit $status ;;
-esac
-[ $status = 77 ] || bin/gpu_model_check --gtest_brief=1 || status=1
-exit $status
-RUN
-  chmod +x "$pack/run"
+  cp tests/gpu/run.sh "$pack/run"
   du -sh "$pack"
   exit
 fi
-status=0
-$bin/gpu_check "$@" || status=$?
-[ $status = 77 ] && exit 77
-EDGE_INFER_TEST_MODEL=$model $bin/gpu_model_check --gtest_brief=1 || status=1
-exit $status
+EDGE_INFER_BIN=$PWD/$bin EDGE_INFER_TEST_MODEL=$model exec tests/gpu/run.sh "$@"

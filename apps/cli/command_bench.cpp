@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "apps/cli/bench_profile.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/program_report.h"
@@ -31,6 +31,7 @@ struct BenchArguments {
   int64_t batch = 1;
   double seconds = 2;  // of each row
   bool as_json = false, profile = false;
+  std::string trace;  // file, "": none
 };
 
 double ms_since(Clock::time_point start) {
@@ -83,57 +84,12 @@ Result<Row> measure(const ModelEmbedder& embedder, const BenchArguments& a, int6
   return row;
 }
 
-// Where the time of one pass goes: for each kernel the sum of its calls' best times, on one worker.
-Status print_profile(const ModelEmbedder& embedder, const BenchArguments& a, int64_t length) {
-  const Executable& bound = *embedder.module().entries().front()->program;
-  const Program& program = bound.program();
-  std::vector<int32_t> ids(static_cast<size_t>(length * a.batch)), cu;
-  for (size_t i = 0; i < ids.size(); ++i)
-    ids[i] = static_cast<int32_t>(i * 7 % static_cast<size_t>(embedder.tokenizer().vocabulary_size()));
-  for (int64_t b = 0; b <= a.batch; ++b) cu.push_back(static_cast<int32_t>(b * length));
-  std::vector<float> out(static_cast<size_t>(a.batch * embedder.dimensions()));
-  const int64_t ids_size[] = {length * a.batch}, cu_size[] = {a.batch + 1},
-                out_size[] = {a.batch, embedder.dimensions()};
-  const TensorView inputs[] = {{ids.data(), DType::kI32, ids_size}, {cu.data(), DType::kI32, cu_size}};
-  const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
-  const std::unique_ptr<RunContext> context = bound.make_context();
-  std::vector<int64_t> best;
-  const auto start = Clock::now();
-  while (ms_since(start) < a.seconds * 1000) {
-    EDGE_INFER_ASSIGN(const std::vector<int64_t> times, bound.profile(*context, inputs, outputs));
-    best.resize(times.size(), INT64_MAX);
-    for (size_t c = 0; c < best.size(); ++c) best[c] = std::min(best[c], times[c]);
-  }
-  struct Line {
-    int64_t nanoseconds = 0, calls = 0;
-  };
-  std::map<std::string, Line> lines;
-  int64_t total = 0;
-  size_t c = 0;
-  for (const Phase& phase : program.phases)
-    for (const Call& call : phase.calls) {
-      Line& line = lines[program.kernels[static_cast<size_t>(call.kernel)].name];
-      line.nanoseconds += best[c];
-      line.calls += best[c] > 0;
-      total += best[c++];
-    }
-  fmt::print("  {} tokens on one worker, best of each call: {:.3f} ms\n", length * a.batch,
-             static_cast<double>(total) / 1e6);
-  for (const auto& [name, line] : lines)
-    if (line.nanoseconds > 0)
-      fmt::print("  {:>9.3f} ms {:>5.1f} % {:>4} x {}\n", static_cast<double>(line.nanoseconds) / 1e6,
-                 100.0 * static_cast<double>(line.nanoseconds) / static_cast<double>(total), line.calls,
-                 name);
-  return {};
-}
-
 nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, const Graph& graph,
                                 int64_t batch) {
   const std::vector<int64_t> lengths(static_cast<size_t>(batch), row.length);
   const int64_t tokens = batch * row.length;
   const double gflops = graph_flops(graph, lengths) / row.best / 1e6;
   const Program& program = embedder.module().entries().front()->program->program();
-  const int64_t symbols[] = {tokens, batch};
   const Executable& bound = *embedder.module().entries().front()->program;
   return {{"length", row.length},
           {"batch", batch},
@@ -146,7 +102,7 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
           {"gflops", gflops},
           {"peak_gflops", row.peak},
           {"percent_of_peak", row.peak > 0 ? 100 * gflops / row.peak : 0},
-          {"bytes_moved", program_bytes(program, symbols, embedder.threads())},
+          {"bytes_moved", program_bytes(program, lengths, embedder.threads())},
           {"memory", memory_report(bound)},
           {"graphs", graph_report(bound)}};
 }
@@ -168,6 +124,7 @@ Status bench(const BenchArguments& a) {
                cpu_name(), embedder->device().target().name, embedder->threads(),
                is_compiled ? "compiled kernels" : "prebuilt kernels", "length", "batch", "best ms", "median",
                "p99", "tokens/s", "GFLOP/s", "% peak", "MB moved");
+  std::vector<PassProfile> profiles;
   for (const int64_t length : a.lengths) {
     EDGE_INFER_ASSIGN(const Row row, measure(*embedder, a, length, peak ? &*peak : nullptr));
     const nlohmann::ordered_json d = describe(row, *embedder, graph, a.batch);
@@ -178,12 +135,19 @@ Status bench(const BenchArguments& a) {
                  a.batch, row.best, row.median, row.p99, d["tokens_per_s"].get<double>(),
                  d["gflops"].get<double>(), d["percent_of_peak"].get<double>(),
                  d["bytes_moved"].get<double>() / 1e6);
-    if (a.profile) EDGE_INFER_RETURN_IF_ERROR(print_profile(*embedder, a, length));
+    if (a.profile || !a.trace.empty()) {
+      EDGE_INFER_ASSIGN(PassProfile profile, profile_pass(*embedder, length, a.batch, a.seconds));
+      // A processor's peak is what was measured, an accelerator's what its data sheet says.
+      if (peak) profile.peak.flops = sample_peak(*peak, 1) * 1e9;
+      if (a.profile && !a.as_json) print_profile(profile);
+      profiles.push_back(std::move(profile));
+    }
     std::fflush(stdout);
   }
   if (!a.as_json)
     print_memory({{"memory", memory_report(*embedder->module().entries().front()->program)},
                   {"graphs", graph_report(*embedder->module().entries().front()->program)}});
+  if (!a.trace.empty()) EDGE_INFER_RETURN_IF_ERROR(write_trace(a.trace, profiles));
   return {};
 }
 
@@ -194,6 +158,8 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   auto a = std::make_shared<BenchArguments>();
   add_model_options(*command, a->model, true);
   command->add_flag("--profile", a->profile, "also print where the time of a pass goes (text only)");
+  command->add_option("--trace", a->trace,
+                      "write the profile as a Chrome trace, for chrome://tracing or ui.perfetto.dev");
   command->add_flag("--eager", a->model.embedder.eager, "time the prebuilt kernels");
   command->add_option("--lengths", a->lengths, "tokens of a text, comma separated")
       ->delimiter(',')

@@ -81,7 +81,7 @@ Status embed(const EmbedArguments& a) {
     EDGE_INFER_RETURN_IF_ERROR(write_stdout(out.data(), out.size()));
   }
   if (std::fflush(stdout) != 0) return fail(ErrorCode::kIoError, "cannot write to standard output");
-  embedder->settle(kSettle);
+  let_compilation_finish(*embedder);
   return {};
 }
 

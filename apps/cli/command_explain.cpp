@@ -190,7 +190,7 @@ Status explain(const ModelOptions& options, bool as_json) {
   else
     print_text(d);
   std::fflush(stdout);
-  embedder->settle(kSettle);
+  let_compilation_finish(*embedder);
   return {};
 }
 

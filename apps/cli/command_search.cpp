@@ -93,7 +93,7 @@ int run_search(const SearchArguments& a) {
   }
   if (hits->empty()) fmt::print(stderr, "edge-infer: nothing found\n");
   if (std::fflush(stdout) != 0) return report_error({ErrorCode::kIoError, "cannot write to standard output"});
-  if (embedder != nullptr) embedder->settle(kSettle);
+  if (embedder != nullptr) let_compilation_finish(*embedder);
   return 0;
 }
 

@@ -50,6 +50,13 @@ void add_model_options(CLI::App& command, ModelOptions& options, bool with_preci
       ->check(CLI::Range(1, 1 << 20));
 }
 
+void let_compilation_finish(const Embedder& embedder) {
+  constexpr std::chrono::seconds kLimit{10};
+  if (!embedder.settle(kLimit))
+    fmt::print(stderr, "edge-infer: the kernels were not compiled within {} s; the next run tries again\n",
+               kLimit.count());
+}
+
 void add_text_options(CLI::App& command, TextOptions& options) {
   command.add_option("--input", options.input,
                      "file of texts, one a line (.jsonl: member \"text\"); - is standard input");

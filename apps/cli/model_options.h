@@ -13,9 +13,6 @@ class App;
 
 namespace edge_infer {
 
-// One-shot commands write their output, then let a compilation that their first use of a model began finish.
-constexpr std::chrono::seconds kSettle{10};
-
 struct ModelOptions {
   std::string model;
   EmbedderOptions embedder;
@@ -23,6 +20,10 @@ struct ModelOptions {
 
 // --model, --device, --threads; --precision and --max-length where `with_precision`.
 void add_model_options(CLI::App& command, ModelOptions& options, bool with_precision);
+
+// One-shot commands write their output, then let a compilation that their first use of a model began finish;
+// says so when it does not within 10 s.
+void let_compilation_finish(const Embedder& embedder);
 
 // Where texts come from: TEXT... and --input FILE|-.
 struct TextOptions {

@@ -1,21 +1,12 @@
 #include "backends/cpu/pack_bf16.h"
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 
+#include "runtime/base/half.h"
+
 namespace edge_infer {
-namespace {
-
-uint16_t narrow(float x) {
-  const auto bits = std::bit_cast<uint32_t>(x);
-  if (x != x) return static_cast<uint16_t>((bits | 0x400000U) >> 16);
-  return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
-}
-
-}  // namespace
-
 std::optional<Bf16Layout> Bf16Layout::find(std::string_view format) {
   if (format == "nk.bf16.amx32") return Bf16Layout{32, 32, 16};
   if (format == "nk.bf16.p32") return Bf16Layout{32, 2, 32};
@@ -50,7 +41,7 @@ void pack_bf16(const Bf16Layout& layout, std::span<const Device::Rows> sources, 
       uint16_t* first = panel + lane / layout.width * layout.depth * layout.width + lane % layout.width * 2;
       for (int64_t i = 0; i < k; ++i)
         first[i / layout.depth * layout.depth * layout.panel + i % layout.depth / 2 * layout.width * 2 +
-              i % 2] = narrow(from[i]);
+              i % 2] = bf16_of(from[i]);
     }
 }
 

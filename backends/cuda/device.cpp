@@ -139,6 +139,15 @@ Status CudaDevice::check(DriverCode code, std::string_view what) const {
               text);
 }
 
+DevicePeak CudaDevice::peak() const {
+  const ClockRates rates = clock_rates(facts_.major, facts_.minor);
+  const double clocks = 1e3 * facts_.clock_kilohertz * facts_.multiprocessors;
+  // Two transfers in a clock of the memory.
+  return {.flops = clocks * rates.flops,
+          .half_flops = clocks * rates.half_flops,
+          .bytes = 2e3 * facts_.memory_clock_kilohertz * facts_.memory_bus_bits / 8};
+}
+
 Status CudaDevice::usable() const {
   if (process_ != ::getpid())
     return fail(ErrorCode::kDeviceLost, "{} was opened by another process; a forked one cannot use it",

@@ -30,7 +30,9 @@ struct CudaDeviceFacts {
   int64_t shared_bytes_per_block = 0;
   int64_t l2_bytes = 0;
   size_t memory_bytes = 0;
-  int driver_version = 0;  // of CUDA, as in Driver
+  int driver_version = 0;   // of CUDA, as in Driver
+  int clock_kilohertz = 0;  // of the multiprocessors, at most
+  int memory_clock_kilohertz = 0, memory_bus_bits = 0;
   // Programmatic dependent launch: the GPU has it, and the driver lets graphs have such edges.
   bool programmatic_launch = false;
 };
@@ -58,6 +60,7 @@ class CudaDevice final : public Device, public std::enable_shared_from_this<Cuda
   ~CudaDevice() override;
 
   const Target& target() const override { return target_; }
+  DevicePeak peak() const override;
   const CudaDeviceFacts& facts() const { return facts_; }
   const Driver& driver() const { return *driver_; }
   ContextHandle context() const { return context_; }

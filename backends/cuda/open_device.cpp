@@ -82,6 +82,13 @@ Status CudaDevice::read_facts(DeviceOrdinal ordinal) {
     if (const DriverCode code = d.device_get_attribute(value, attribute, ordinal)) return bad(code);
   if (maps_host == 0)
     return fail(ErrorCode::kUnsupported, "no CUDA device: {} does not see the host's memory", facts_.name);
+  // Only for reports: a driver that no longer tells them is as good.
+  const std::pair<DeviceAttribute, int*> speeds[] = {
+      {DeviceAttribute::kClockKilohertz, &facts_.clock_kilohertz},
+      {DeviceAttribute::kMemoryClockKilohertz, &facts_.memory_clock_kilohertz},
+      {DeviceAttribute::kMemoryBusBits, &facts_.memory_bus_bits}};
+  for (const auto& [attribute, value] : speeds)
+    if (d.device_get_attribute(value, attribute, ordinal) != driver_code::kSuccess) *value = 0;
   facts_.shared_bytes_per_block = shared;
   facts_.l2_bytes = l2;
   facts_.index = ordinal;

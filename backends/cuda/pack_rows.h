@@ -12,10 +12,6 @@ namespace edge_infer::cuda {
 // The element type of a packed format. Errors: kUnsupported for other formats.
 Result<DType> packed_type(std::string_view format);
 
-// Nearest even; beyond 65519.99 in magnitude the result is infinite.
-uint16_t f16_of(float value);
-uint16_t bf16_of(float value);
-
 // As Device::pack, for sizes that have been checked. Errors: kUnsupported for a finite value that f16 cannot
 // hold (value, row and column are named).
 Status pack_rows(DType type, std::span<const Device::Rows> sources, int64_t k, std::span<std::byte> out);

@@ -49,4 +49,20 @@ Result<std::string_view> variant_of(int major, int minor) {
   return best;
 }
 
+ClockRates clock_rates(int major, int minor) {
+  switch (major) {
+    case 8:
+      // The data centre's part, then those of desktops, whose tensor cores sum f32 at half their f16 rate.
+      return minor == 0 ? ClockRates{128, 2048} : ClockRates{256, 512};
+    case 9:
+      return {256, 4096};
+    case 10:
+      return {256, 8192};
+    case 12:
+      return {256, 512};
+    default:
+      return {};
+  }
+}
+
 }  // namespace edge_infer::cuda

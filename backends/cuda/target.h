@@ -21,4 +21,12 @@ Result<std::string_view> variant_of(int major, int minor);
 // That code of the variant runs on the capability.
 bool variant_runs_on(std::string_view variant, int major, int minor);
 
+// Floating-point operations of one multiprocessor in a clock: of plain f32 arithmetic, and of dense
+// tensor-core products of f16 or bf16 with f32 sums (NVIDIA's architecture white papers; a multiply-add is
+// two). Zeros for capabilities that no variant runs on.
+struct ClockRates {
+  int flops = 0, half_flops = 0;
+};
+ClockRates clock_rates(int major, int minor);
+
 }  // namespace edge_infer::cuda

@@ -5,9 +5,11 @@
 #include <limits>
 
 #include "compiler/loop/evaluate_attention.h"
+#include "compiler/loop/flat_code.h"
 #include "compiler/loop/float_math.h"
 #include "compiler/loop/integer_math.h"
 #include "compiler/loop/op_rules.h"
+#include "compiler/loop/reduce_accumulator.h"
 #include "compiler/loop/register_code.h"
 #include "compiler/loop/text.h"
 #include "compiler/loop/verify.h"
@@ -16,249 +18,6 @@ namespace edge_infer::loop {
 namespace {
 
 constexpr int64_t kMaxLocal = int64_t{1} << 26;
-constexpr int64_t kSegmentBlock = 64;
-
-struct AxisCode {
-  int32_t variable = -1;
-  IndexCode begin, extent;
-};
-struct StmtCode;
-using BodyCode = std::vector<StmtCode>;
-struct ForCode {
-  AxisCode axis;
-  BodyCode body;
-};
-struct LetCode {
-  int32_t value;
-  ExprCode expr;
-};
-struct DeclareCode {
-  int32_t local;
-  IndexCode size;
-};
-struct StoreLocalCode {
-  int32_t local;
-  IndexCode index;
-  ExprCode expr;
-};
-struct StoreCode {
-  int32_t buffer;
-  IndexCode index;
-  ExprCode expr;
-  std::optional<ExprCode> predicate;
-};
-struct ReduceCode {
-  const Reduce* reduce;
-  std::vector<AxisCode> axes;
-  ExprCode expr;
-  DType dtype;    // of expr
-  bool segments;  // in blocks
-};
-struct GemmCode {
-  const Gemm* gemm;
-  AxisCode n, k;
-  ExprCode a;
-  BodyCode body;
-};
-struct AttentionCode {
-  const Attention* attention;
-  int32_t work;  // variable
-};
-struct StmtCode {
-  std::variant<ForCode, LetCode, DeclareCode, StoreLocalCode, StoreCode, ReduceCode, GemmCode, AttentionCode>
-      node;
-};
-
-// Statements of a nest that verifies, flattened once.
-class Flattener {
- public:
-  explicit Flattener(const LoopNest& nest) : nest_(nest), builder_(nest) {}
-  size_t variables() const { return builder_.variables(); }
-  const CodeBuilder& builder() const { return builder_; }
-
-  Result<BodyCode> body(const Body& statements) {
-    BodyCode code;
-    for (const Stmt& stmt : statements) {
-      EDGE_INFER_ASSIGN(StmtCode flat,
-                        std::visit([this](const auto& node) { return flatten(node); }, stmt.node));
-      code.push_back(std::move(flat));
-    }
-    return code;
-  }
-
- private:
-  Result<AxisCode> enter(AxisId id) {
-    AxisCode code;
-    code.variable = builder_.axis_variable(id);
-    EDGE_INFER_ASSIGN(code.begin, builder_.index(nest_.axis(id).begin));
-    EDGE_INFER_ASSIGN(code.extent, builder_.index(nest_.axis(id).extent));
-    builder_.enter(id);
-    return code;
-  }
-
-  Result<StmtCode> flatten(const For& loop) {
-    ForCode code;
-    EDGE_INFER_ASSIGN(code.axis, enter(loop.axis));
-    if (nest_.axis(loop.axis).kind == AxisKind::kWork) work_ = code.axis.variable;
-    EDGE_INFER_ASSIGN(code.body, body(loop.body));
-    builder_.leave(loop.axis);
-    return StmtCode{std::move(code)};
-  }
-  Result<StmtCode> flatten(const Let& let) {
-    LetCode code{let.value, {}};
-    EDGE_INFER_ASSIGN(code.expr, builder_.expression(let.expr));
-    return StmtCode{std::move(code)};
-  }
-  Result<StmtCode> flatten(const DeclareLocal& declare) {
-    DeclareCode code{declare.local, {}};
-    EDGE_INFER_ASSIGN(code.size, builder_.index(nest_.locals[static_cast<size_t>(declare.local)].size));
-    return StmtCode{std::move(code)};
-  }
-  Result<StmtCode> flatten(const StoreLocal& store) {
-    StoreLocalCode code{store.local, {}, {}};
-    EDGE_INFER_ASSIGN(code.index, builder_.index(store.index));
-    EDGE_INFER_ASSIGN(code.expr, builder_.expression(store.expr));
-    return StmtCode{std::move(code)};
-  }
-  Result<StmtCode> flatten(const Store& store) {
-    StoreCode code{store.buffer, {}, {}, {}};
-    EDGE_INFER_ASSIGN(code.index, builder_.index(store.index));
-    EDGE_INFER_ASSIGN(code.expr, builder_.expression(store.expr));
-    if (store.predicate != kNoExpr) {
-      EDGE_INFER_ASSIGN(code.predicate, builder_.expression(store.predicate));
-    }
-    return StmtCode{std::move(code)};
-  }
-  Result<StmtCode> flatten(const Reduce& reduce) {
-    ReduceCode code{&reduce, {}, {}, nest_.expr(reduce.expr).dtype, false};
-    for (const AxisId axis : reduce.axes) {
-      EDGE_INFER_ASSIGN(AxisCode flat, enter(axis));
-      code.axes.push_back(std::move(flat));
-      code.segments = code.segments || nest_.axis(axis).kind == AxisKind::kSegment;
-    }
-    EDGE_INFER_ASSIGN(code.expr, builder_.expression(reduce.expr));
-    for (const AxisId axis : reduce.axes) builder_.leave(axis);
-    return StmtCode{std::move(code)};
-  }
-  Result<StmtCode> flatten(const Gemm& gemm) {
-    GemmCode code{&gemm, {}, {}, {}, {}};
-    EDGE_INFER_ASSIGN(code.n, enter(gemm.n));
-    EDGE_INFER_ASSIGN(code.k, enter(gemm.k));
-    EDGE_INFER_ASSIGN(code.a, builder_.expression(gemm.a));
-    builder_.leave(gemm.k);
-    EDGE_INFER_ASSIGN(code.body, body(gemm.body));
-    builder_.leave(gemm.n);
-    return StmtCode{std::move(code)};
-  }
-  Result<StmtCode> flatten(const Attention& attention) { return StmtCode{AttentionCode{&attention, work_}}; }
-
-  const LoopNest& nest_;
-  CodeBuilder builder_;
-  int32_t work_ = -1;
-};
-
-// Accumulates a Reduce, one element at a time, in order.
-class Accumulator {
- public:
-  Accumulator(ReduceOp op, DType dtype, bool segments) : op_(op), dtype_(dtype), segments_(segments) {
-    if (is_floating(dtype)) {
-      total_.number = op == ReduceOp::kProd  ? 1
-                      : op == ReduceOp::kMax ? -HUGE_VAL
-                      : op == ReduceOp::kMin ? HUGE_VAL
-                                             : 0;
-    } else {
-      total_.integer = op == ReduceOp::kProd || op == ReduceOp::kAll ? 1
-                       : op == ReduceOp::kMax                        ? to_integer(dtype, -HUGE_VAL)
-                       : op == ReduceOp::kMin                        ? to_integer(dtype, HUGE_VAL)
-                                                                     : 0;
-      if (dtype == DType::kBool && op == ReduceOp::kMax) total_.integer = 0;
-    }
-  }
-
-  void add(Cell x) {
-    if (op_ == ReduceOp::kMoments) {
-      held_.push_back(x.number);
-    } else if (op_ == ReduceOp::kArgMax || op_ == ReduceOp::kArgMin) {
-      if (count_ == 0 || beats(x)) total_ = x, where_ = count_;
-    } else if (is_floating(dtype_)) {
-      add_number(x.number);
-    } else {
-      add_integer(x.integer);
-    }
-    ++count_;
-  }
-
-  // The value, or mean and sum of squared distances.
-  Result<std::array<Cell, 2>> finish() {
-    std::array<Cell, 2> results{};
-    switch (op_) {
-      case ReduceOp::kArgMax:
-      case ReduceOp::kArgMin:
-        if (count_ == 0)
-          return fail(ErrorCode::kInvalidArgument, "reduce {} over no elements", reduce_op_name(op_));
-        results[0].integer = where_;
-        break;
-      case ReduceOp::kMoments: {
-        double sum = 0, squares = 0;
-        for (const double x : held_) sum += x;
-        const double mean = sum / static_cast<double>(held_.size());
-        for (const double x : held_) squares += (x - mean) * (x - mean);
-        results[0].number = mean;
-        results[1].number = squares;
-        break;
-      }
-      default:
-        if (segments_ && op_ == ReduceOp::kSum && is_floating(dtype_)) total_.number += block_;
-        results[0] = total_;
-    }
-    return results;
-  }
-
- private:
-  bool beats(Cell x) const {
-    if (!is_floating(dtype_))
-      return op_ == ReduceOp::kArgMax ? x.integer > total_.integer : x.integer < total_.integer;
-    if (std::isnan(total_.number)) return false;
-    return std::isnan(x.number) ||
-           (op_ == ReduceOp::kArgMax ? x.number > total_.number : x.number < total_.number);
-  }
-  void add_number(double x) {
-    switch (op_) {
-      case ReduceOp::kSum:
-        if (!segments_) {
-          total_.number += x;
-          return;
-        }
-        if (count_ > 0 && count_ % kSegmentBlock == 0) {
-          total_.number += block_;
-          block_ = 0;
-        }
-        block_ += x;
-        return;
-      case ReduceOp::kProd:
-        total_.number *= x;
-        return;
-      default:
-        total_.number = float_op(op_ == ReduceOp::kMax ? ScalarOp::kMax : ScalarOp::kMin, total_.number, x);
-        return;
-    }
-  }
-  void add_integer(int64_t x) {
-    const ScalarOp op = op_ == ReduceOp::kSum                            ? ScalarOp::kAdd
-                        : op_ == ReduceOp::kProd                         ? ScalarOp::kMul
-                        : op_ == ReduceOp::kMax || op_ == ReduceOp::kAny ? ScalarOp::kMax
-                                                                         : ScalarOp::kMin;
-    total_.integer = *integer_op(op, dtype_, total_.integer, x);
-  }
-
-  ReduceOp op_;
-  DType dtype_;
-  bool segments_;
-  Cell total_{};
-  double block_ = 0;
-  int64_t count_ = 0, where_ = 0;
-  std::vector<double> held_;
-};
 
 class Machine {
  public:
@@ -356,7 +115,7 @@ class Machine {
                 count);
   }
 
-  Status reduce_axis(const ReduceCode& code, size_t depth, Accumulator& accumulator) {
+  Status reduce_axis(const ReduceCode& code, size_t depth, ReduceAccumulator& accumulator) {
     const AxisCode& axis = code.axes[depth];
     const int64_t begin = index(axis.begin), extent = index(axis.extent);
     Cell cell;
@@ -372,7 +131,7 @@ class Machine {
     return {};
   }
   Status execute(const ReduceCode& code) {
-    Accumulator accumulator(code.reduce->op, code.dtype, code.segments);
+    ReduceAccumulator accumulator(code.reduce->op, code.dtype, code.segments);
     EDGE_INFER_RETURN_IF_ERROR(reduce_axis(code, 0, accumulator));
     EDGE_INFER_ASSIGN(const auto results, accumulator.finish());
     for (size_t i = 0; i < code.reduce->values.size(); ++i) define(code.reduce->values[i], results[i]);

@@ -1,7 +1,6 @@
 #include "compiler/loop/expand.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "compiler/graph/graph_builder.h"
@@ -11,6 +10,7 @@
 #include "compiler/loop/lower.h"
 #include "compiler/loop/pointwise.h"
 #include "compiler/loop/prebuilt_parts.h"
+#include "compiler/loop/text.h"
 
 namespace edge_infer::loop {
 namespace {
@@ -34,12 +34,6 @@ const OpInfo& size_op() {
 }
 
 // Lower-case letter and digits: what axes and values are named.
-bool is_axis_name(const std::string& name) {
-  return !name.empty() && std::islower(static_cast<unsigned char>(name[0])) != 0 &&
-         std::all_of(name.begin() + 1, name.end(),
-                     [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
-}
-
 using Renames = std::map<std::string, SymInt, std::less<>>;
 
 Attribute renamed(const Attribute& attribute, const Renames& names) {

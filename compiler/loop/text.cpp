@@ -60,6 +60,11 @@ std::string plain_name(std::string_view name) {
   return out;
 }
 
+bool is_axis_name(std::string_view name) {
+  return !name.empty() && name[0] >= 'a' && name[0] <= 'z' &&
+         std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 bool is_value_name(std::string_view name) {
   return name.size() > 1 && name[0] == 'v' &&
          std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -24,6 +24,8 @@ std::string symbols_text(std::span<const Symbol> symbols);
 // With any byte that a name may not have replaced by "_".
 std::string plain_name(std::string_view name);
 bool is_name_char(char c);
+// Whether a name is a lower-case letter with digits behind it, as those of axes are.
+bool is_axis_name(std::string_view name);
 // Whether a name is "v" and a number: an integer value inside an index.
 bool is_value_name(std::string_view name);
 

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "runtime/base/log.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -62,6 +64,9 @@ CpuFeatures probe_with_override() {
     lowered.avx2_fma = f.avx2_fma;
     return lowered;
   }
+  if (std::strcmp(isa, "avx512") != 0 && *isa != '\0')
+    log_warning("EDGE_INFER_ISA is \"{}\", expected \"portable\", \"avx2\" or \"avx512\": it is ignored",
+                isa);
   return f;
 }
 

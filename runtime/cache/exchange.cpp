@@ -169,10 +169,14 @@ Status check_export(Connection& source) {
 
 Status KernelCache::export_to(const fs::path& file) {
   EDGE_INFER_ASSIGN(const fs::path target, resolve(file));
+  const std::lock_guard lock(state_->mutex);
+  std::error_code none;
+  if (!state_->in_memory() && fs::equivalent(target, state_->database().file, none))
+    return fail(ErrorCode::kInvalidArgument, "\"{}\" is the cache itself: export to another file",
+                target.native());
   const std::string temporary = fmt::format("{}.part-{}", target.native(), ::getpid());
   std::error_code error;
   fs::remove(temporary, error);
-  const std::lock_guard lock(state_->mutex);
   state_->flush();
   Status status = [&]() -> Status {
     EDGE_INFER_ASSIGN(Query q, state_->connection().query("VACUUM INTO ?"));

@@ -36,6 +36,13 @@ struct Target {
   std::vector<std::string> prebuilt_ops{};
 };
 
+// What the hardware can do at most in a second; 0 where that is not known.
+struct DevicePeak {
+  double flops = 0;       // floating-point operations of products in f32
+  double half_flops = 0;  // of products in f16 and bf16 with f32 sums
+  double bytes = 0;       // from and to the device's memory
+};
+
 struct LoadedKernel {
   KernelFn function = nullptr;  // null where the kernel does not run on the host
   size_t scratch_bytes = 0;     // per worker
@@ -50,6 +57,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const Target& target() const = 0;
+  virtual DevicePeak peak() const { return {}; }
   // A prebuilt kernel, or compiled code that load_code() has seen.
   // Errors: kNotFound when the backend has no such kernel (the name is given).
   virtual Result<LoadedKernel> load_kernel(std::string_view name) const = 0;

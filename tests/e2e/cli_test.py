@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -133,6 +134,17 @@ r = run("embed", "--model", MODEL, "Harbour gate", env=readonly)
 check(r.code == 0 and all(abs(x - y) < 2e-6 for x, y in zip(r.json_lines()[0], a.json_lines()[0])),
       "without a writable cache it works the same")
 
+# A compiler that hangs costs a one-shot command a while, and it says so.
+hanging = tmp / "hanging"
+hanging.mkdir()
+shutil.copy(BIN / "edge-infer", hanging)
+(hanging / "edge-infer-cc").write_text("#!/bin/sh\nexec sleep 300\n")
+(hanging / "edge-infer-cc").chmod(0o755)
+r = subprocess.run([str(hanging / "edge-infer"), "embed", "--model", MODEL, "Harbour gate"], capture_output=True, text=True,
+                   env={**os.environ, **env, "EDGE_INFER_CACHE": str(tmp / "cold")}, timeout=120)
+check(r.returncode == 0 and "not compiled within" in r.stderr and len(json.loads(r.stdout)) == 384,
+      f"a compiler that hangs is said: {r.returncode} {r.stderr[:300]}")
+
 # explain, bench
 e = json.loads(cli("explain", "--model", MODEL, "--json").out)
 check(e["dimensions"] == 384 and len(e["entries"]) == 1 and e["entries"][0]["guards"], "explain --json")
@@ -156,6 +168,17 @@ check(cli("compile", "--model", MODEL, "--dump", dump).code == 0 and (dump / "lo
 rows = cli("bench", "--model", MODEL, "--lengths", "16,64", "--seconds", "0.2", "--json").json_lines()
 keys = {"ms_best", "ms_median", "ms_p99", "tokens_per_s", "gflops", "percent_of_peak", "bytes_moved"}
 check(len(rows) == 2 and all(keys <= set(row) for row in rows), "bench --json gives a row each")
+profiled = cli("bench", "--model", MODEL, "--lengths", "16,64", "--seconds", "0.05", "--profile", "--trace", tmp / "trace.json")
+check("% of peak" in profiled.out and "kernel:" in profiled.out, "bench --profile lists kernels against the peak")
+trace = json.loads((tmp / "trace.json").read_text())["traceEvents"]
+calls = [e for e in trace if e["ph"] == "X"]
+check({e["tid"] for e in calls} == {1, 2}, "a trace has a thread for each length")
+check(all(e["dur"] > 0 and e["args"]["bytes"] > 0 for e in calls), "a trace has time and traffic of each call")
+by_thread = [[e for e in calls if e["tid"] == t] for t in (1, 2)]
+check(all(b["ts"] >= a["ts"] + a["dur"] - 1e-6 for thread in by_thread for a, b in zip(thread, thread[1:])),
+      "the calls of a pass follow each other")
+refused = cli("bench", "--model", MODEL, "--lengths", "16", "--seconds", "0.05", "--trace", "/nowhere/t.json")
+check(refused.code == 1 and "/nowhere/t.json" in refused.err, "a trace that cannot be written is an error with its name")
 
 # What a start loads: the libraries of pull, PDFium and LLVM stay out.
 maps = subprocess.run(["ldd", str(BIN / "edge-infer")], capture_output=True, text=True).stdout

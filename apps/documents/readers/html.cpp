@@ -4,77 +4,17 @@
 
 #include <array>
 #include <cctype>
-#include <csetjmp>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "apps/documents/protocol.h"
 #include "apps/documents/readers/html_guard.h"
+#include "apps/documents/readers/html_tree.h"
 #include "apps/documents/readers/readers.h"
 
 namespace edge_infer {
 namespace {
-
-// Everything one parse allocates, freed at once: gumbo frees a tree by recursion, which a deep page would
-// overflow. Running out of memory or budget leaves the parser by longjmp: gumbo checks no allocation.
-class Arena {
- public:
-  explicit Arena(int64_t budget) : budget_(budget) { head_.next = head_.previous = &head_; }
-  ~Arena() {
-    while (head_.next != &head_) release(this, head_.next + 1);
-  }
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-
-  static void* allocate(void* self, size_t size) {
-    auto& arena = *static_cast<Arena*>(self);
-    arena.budget_ -= static_cast<int64_t>(size + sizeof(Header));
-    auto* header = arena.budget_ < 0 ? nullptr : static_cast<Header*>(std::malloc(size + sizeof(Header)));
-    if (header == nullptr) std::longjmp(arena.out_of_memory, 1);
-    *header = {arena.head_.next, &arena.head_, size, 0};
-    header->next->previous = header;
-    arena.head_.next = header;
-    return header + 1;
-  }
-  static void release(void* self, void* memory) {
-    if (memory == nullptr) return;
-    Header* header = static_cast<Header*>(memory) - 1;
-    static_cast<Arena*>(self)->budget_ += static_cast<int64_t>(header->size + sizeof(Header));
-    header->next->previous = header->previous;
-    header->previous->next = header->next;
-    std::free(header);
-  }
-
-  std::jmp_buf out_of_memory;
-
- private:
-  struct alignas(16) Header {
-    Header *next, *previous;
-    size_t size, unused;
-  };
-  int64_t budget_;
-  Header head_{};
-};
-
-struct Parse {
-  explicit Parse(int64_t budget) : arena(budget) {}
-  Arena arena;
-  GumboOutput* output = nullptr;
-};
-
-// Trivially destructible locals only between setjmp and the parser: longjmp skips destructors.
-bool parse_html(Parse& parse, const char* text, size_t size) {
-  if (setjmp(parse.arena.out_of_memory) != 0) return false;
-  GumboOptions options = kGumboDefaultOptions;
-  options.allocator = &Arena::allocate;
-  options.deallocator = &Arena::release;
-  options.userdata = &parse.arena;
-  options.max_errors = 0;
-  parse.output = gumbo_parse_with_options(&options, text, size);
-  return parse.output != nullptr;
-}
 
 enum class Role { kInline, kSkip, kBlock, kHeading, kPre, kRow, kCell, kHeaderCell, kItem, kBreak };
 
@@ -439,11 +379,11 @@ class HtmlWalk {
 Status read_html_into(const DecodedText& decoded, size_t at, size_t size, bool xhtml,
                       const ReadLimits& limits, DocumentBuilder& builder) {
   const std::string bounded = bound_html(decoded.text().substr(at, size), xhtml);
-  const auto parse = std::make_unique<Parse>(limits.memory_bytes / 2);
-  if (!parse_html(*parse, bounded.data(), bounded.size()))
+  const auto tree = std::make_unique<HtmlTree>(limits.memory_bytes / 2);
+  if (!parse_html(*tree, bounded.data(), bounded.size()))
     return fail(ErrorCode::kResourceExhausted, "parsing this HTML needs more than {} bytes",
                 limits.memory_bytes / 2);
-  HtmlWalk(decoded, at, bounded.data(), bounded.size(), builder).walk(parse->output->document);
+  HtmlWalk(decoded, at, bounded.data(), bounded.size(), builder).walk(tree->output->document);
   return {};
 }
 
@@ -452,10 +392,10 @@ std::string decode_entity(std::string_view text) {
   if (text == "&lt;") return "<";
   if (text == "&gt;") return ">";
   if (text == "&nbsp;" || text == "&#160;") return "\xc2\xa0";
-  const auto parse = std::make_unique<Parse>(int64_t{4} << 20);
+  const auto tree = std::make_unique<HtmlTree>(int64_t{4} << 20);
   const std::string copy(text);
-  if (!parse_html(*parse, copy.data(), copy.size())) return copy;
-  const GumboNode* body = parse->output->root;
+  if (!parse_html(*tree, copy.data(), copy.size())) return copy;
+  const GumboNode* body = tree->output->root;
   for (unsigned i = 0; i < body->v.element.children.length; ++i) {
     const auto* child = static_cast<const GumboNode*>(body->v.element.children.data[i]);
     if (child->type != GUMBO_NODE_ELEMENT || child->v.element.tag != GUMBO_TAG_BODY) continue;

@@ -45,8 +45,11 @@ inline constexpr DriverCode kUnknown = 999;
 }  // namespace driver_code
 
 enum class DeviceAttribute : int {
+  kClockKilohertz = 13,
   kMultiprocessorCount = 16,
   kCanMapHostMemory = 19,
+  kMemoryClockKilohertz = 36,
+  kMemoryBusBits = 37,
   kL2CacheBytes = 38,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,

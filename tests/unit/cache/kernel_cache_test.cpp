@@ -232,6 +232,9 @@ TEST(KernelCache, an_import_refuses_what_is_no_export) {
   dir.put("empty.db", "");
   EXPECT_EQ(cache->import_from(dir.path() / "empty.db", true).error().code, ErrorCode::kCorruption);
   EXPECT_EQ(cache->export_to(dir.path() / "no" / "folder.db").error().code, ErrorCode::kNotFound);
+  const auto itself = cache->export_to(dir.path() / "c" / "kernels.db");
+  ASSERT_FALSE(itself);
+  EXPECT_EQ(itself.error().code, ErrorCode::kInvalidArgument);
 }
 
 }  // namespace

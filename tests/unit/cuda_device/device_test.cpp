@@ -6,6 +6,7 @@
 
 #include "backends/cuda/pack_rows.h"
 #include "backends/cuda/target.h"
+#include "runtime/base/half.h"
 #include "tests/unit/cuda_device/sample.h"
 
 namespace edge_infer::cuda {
@@ -22,6 +23,11 @@ TEST_F(Open, tells_what_the_gpu_is) {
   EXPECT_EQ(device->facts().uuid, "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
   EXPECT_EQ(device->facts().multiprocessors, 132);
   EXPECT_TRUE(device->facts().programmatic_launch);
+  // The fake tells an H200's clocks: 132 multiprocessors at 1.98 GHz, 6,144 bits at 3.2 GHz.
+  const DevicePeak peak = device->peak();
+  EXPECT_NEAR(peak.flops, 66.9e12, 0.1e12);
+  EXPECT_NEAR(peak.half_flops, 1070e12, 1e12);
+  EXPECT_NEAR(peak.bytes, 4.92e12, 0.01e12);
 }
 
 TEST_F(Open, chooses_by_index_and_uuid) {

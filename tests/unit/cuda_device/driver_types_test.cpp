@@ -56,6 +56,9 @@ constexpr bool kSame = static_cast<int>(Ours) == static_cast<int>(Theirs);
 static_assert(kSame<LaunchAttributeId::kClusterDimension, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION>);
 static_assert(kSame<LaunchAttributeId::kProgrammaticStreamSerialization,
                     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION>);
+static_assert(kSame<DeviceAttribute::kClockKilohertz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE>);
+static_assert(kSame<DeviceAttribute::kMemoryClockKilohertz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE>);
+static_assert(kSame<DeviceAttribute::kMemoryBusBits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH>);
 static_assert(kSame<DeviceAttribute::kMultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT>);
 static_assert(kSame<DeviceAttribute::kCanMapHostMemory, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY>);
 static_assert(kSame<DeviceAttribute::kL2CacheBytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE>);

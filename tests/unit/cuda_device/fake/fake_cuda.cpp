@@ -147,6 +147,15 @@ DriverCode device_total_mem(size_t* bytes, DeviceOrdinal) {
 }
 DriverCode device_get_attribute(int* value, DeviceAttribute attribute, DeviceOrdinal) {
   switch (attribute) {
+    case DeviceAttribute::kClockKilohertz:
+      *value = 1'980'000;
+      break;
+    case DeviceAttribute::kMemoryClockKilohertz:
+      *value = 3'201'000;
+      break;
+    case DeviceAttribute::kMemoryBusBits:
+      *value = 6144;
+      break;
     case DeviceAttribute::kMultiprocessorCount:
       *value = state().multiprocessors;
       break;

@@ -1,5 +1,6 @@
 #include "compiler/graph_entry_builder.h"
 
+#include <chrono>
 #include <utility>
 
 #include "compiler/compile.h"
@@ -34,6 +35,10 @@ CallSettings::Precision setting_of(DType type) {
 DType asked_type(const CallSettings& settings) {
   if (settings.precision == CallSettings::Precision::kF16) return DType::kF16;
   return settings.precision == CallSettings::Precision::kBF16 ? DType::kBF16 : DType::kF32;
+}
+
+std::string program_options() {
+  return fmt::format("program={}", kProgramVersion);
 }
 
 std::string settings_text(const CompileSite& site, const CallSettings& settings, DType type) {
@@ -94,7 +99,7 @@ std::vector<EntryKey> GraphEntryBuilder::entry_keys(const CompileSite& site, con
   }
   key.target = site.generator->target();
   key.features = site.generator->features();
-  key.options = fmt::format("program={}", kProgramVersion);
+  key.options = program_options();
   key.generator = site.generator->version();
   key.compiler = site.compiler->identity();
   std::vector<EntryKey> keys;
@@ -118,22 +123,23 @@ const std::string& GraphEntryBuilder::weights_identity() {
   return weights_;
 }
 
-// A precision is judged once, whoever asked for what.
-GateKey GraphEntryBuilder::gate_key(const CompileSite& site, const EntryKey& key, DType type) {
-  GateKey gate{.entry = key, .weights = weights_identity(), .rule = {}};
-  gate.entry.settings = settings_text(site, {.precision = setting_of(type)}, type);
-  gate.rule = gate_rule(type, compilation_.gate->sample);
-  return gate;
+// A precision is judged once, whoever asked for what and however the kernels were scheduled: within a class
+// their bits are the same.
+EntryKey GraphEntryBuilder::judged_key(const CompileSite& site, const EntryKey& key, DType type) const {
+  EntryKey judged = key;
+  judged.settings = settings_text(site, {.precision = setting_of(type)}, type);
+  judged.options = program_options();
+  return judged;
 }
 
-std::optional<GateVerdict> GraphEntryBuilder::known_verdict(const CompileSite& site, const EntryKey& key,
-                                                            DType type) {
-  if (compilation_.cache == nullptr) return std::nullopt;
+GateKey GraphEntryBuilder::gate_key(const EntryKey& judged, DType type) {
+  return {.entry = judged, .weights = weights_identity(), .rule = gate_rule(type, compilation_.gate->sample)};
+}
+
+std::optional<GateVerdict> GraphEntryBuilder::known_verdict(const EntryKey& judged, DType type) {
   // Hashing the weights takes long; nobody waits for it where nothing can be found.
-  EntryKey own = key;
-  own.settings = settings_text(site, {.precision = setting_of(type)}, type);
-  if (!compilation_.cache->has_gates(own)) return std::nullopt;
-  return compilation_.cache->find_gate(gate_key(site, key, type));
+  if (compilation_.cache == nullptr || !compilation_.cache->has_gates(judged)) return std::nullopt;
+  return compilation_.cache->find_gate(gate_key(judged, type));
 }
 
 Result<StoredEntry> GraphEntryBuilder::find_stored(const EntryKey& key) {
@@ -188,7 +194,10 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::stored(const CompileSite& site
     const DType type = types[i];
     const EntryKey& key = keys[i];
     if (is_judged(type)) {
-      const std::optional<GateVerdict> verdict = known_verdict(site, key, type);
+      const std::optional<GateVerdict> verdict = known_verdict(judged_key(site, key, type), type);
+      if (!verdict && log_topics().cache)
+        log_info("entry {} is judged in {}: no verdict is stored for these weights", key.id(),
+                 precision_name(type));
       if (!verdict)
         return fail(ErrorCode::kNotFound, "{} has not been judged for this model", precision_name(type));
       record.tried.push_back(*verdict);
@@ -310,7 +319,7 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::made(const CompileSite& site, 
     const DType type = types[i];
     const EntryKey& key = keys[i];
     std::optional<GateVerdict> verdict;
-    if (is_judged(type)) verdict = known_verdict(site, key, type);
+    if (is_judged(type)) verdict = known_verdict(judged_key(site, key, type), type);
     const bool is_judged_now = is_judged(type) && !verdict;
     if (verdict) record.tried.push_back(*verdict);
     if (verdict && !verdict->passes()) continue;
@@ -325,9 +334,13 @@ Result<std::shared_ptr<Entry>> GraphEntryBuilder::made(const CompileSite& site, 
     // It was ready when it was judged.
     if (!is_judged_now && !result.refused.empty()) return fail(ErrorCode::kUnsupported, "{}", result.refused);
     if (is_judged_now) {
+      const auto begin = std::chrono::steady_clock::now();
       EDGE_INFER_ASSIGN(verdict, judged(type, result, reference));
+      const std::chrono::duration<double, std::milli> needed = std::chrono::steady_clock::now() - begin;
+      if (log_topics().compile) log_info("{} was judged in {:.0f} ms", precision_name(type), needed.count());
       is_new = true;
-      if (compilation_.cache != nullptr) compilation_.cache->put_gate(gate_key(site, key, type), *verdict);
+      if (compilation_.cache != nullptr)
+        compilation_.cache->put_gate(gate_key(judged_key(site, key, type), type), *verdict);
       record.tried.push_back(*verdict);
       if (!verdict->passes()) continue;
     }

@@ -62,14 +62,16 @@ class GraphEntryBuilder final : public EntryBuilder {
                                       const CallSettings& settings);
   Result<Made> compiled(const CompileSite& site, const GuardSet& guards, DType type);
   void store(const EntryKey& key, const Made& made);
-  std::optional<GateVerdict> known_verdict(const CompileSite& site, const EntryKey& key, DType type);
+  std::optional<GateVerdict> known_verdict(const EntryKey& judged, DType type);
   // `reference` is filled once.
   Result<GateVerdict> judged(DType type, const Made& made, std::optional<GateOutputs>& reference);
 
   // The keys of the candidates' entries, in order.
   std::vector<EntryKey> entry_keys(const CompileSite& site, const CallSettings& settings,
                                    std::span<const DType> types);
-  GateKey gate_key(const CompileSite& site, const EntryKey& key, DType type);
+  // GateKey::entry of a candidate's entry.
+  EntryKey judged_key(const CompileSite& site, const EntryKey& key, DType type) const;
+  GateKey gate_key(const EntryKey& judged, DType type);
   const std::string& weights_identity();
 
   Graph graph_;

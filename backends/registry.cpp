@@ -5,6 +5,7 @@
 
 #include "backends/cpu/device.h"
 #include "backends/cuda/device.h"
+#include "backends/cuda/facts.h"
 #include "backends/cuda/target.h"
 
 namespace edge_infer {
@@ -31,6 +32,11 @@ Target cpu_target(std::string_view variant) {
   return CpuDevice(cpu_isa(variant)).target();
 }
 
+Result<CodeFacts> cpu_code_facts(const KernelBlob& code) {
+  return CodeFacts{{"code_bytes", fmt::format("{}", code.image.size())},
+                   {"scratch_bytes", fmt::format("{}", code.scratch_bytes)}};
+}
+
 Result<std::shared_ptr<const Device>> open_cuda(std::string_view variant, std::string_view which) {
   EDGE_INFER_ASSIGN(cuda::CudaDeviceOptions options, cuda::CudaDeviceOptions::parse(which));
   options.variant = variant;
@@ -38,8 +44,9 @@ Result<std::shared_ptr<const Device>> open_cuda(std::string_view variant, std::s
 }
 
 constexpr std::array kBackends = {
-    BackendInfo{"cuda", kCudaVariants, true, open_cuda, cuda::cuda_target},
-    BackendInfo{"cpu", kCpuVariants, false, open_cpu, cpu_target},
+    BackendInfo{"cuda", kCudaVariants, true, open_cuda, cuda::cuda_target, cuda::code_facts,
+                cuda::program_facts},
+    BackendInfo{"cpu", kCpuVariants, false, open_cpu, cpu_target, cpu_code_facts, nullptr},
 };
 
 }  // namespace

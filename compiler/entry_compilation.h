@@ -1,9 +1,13 @@
 // What an entry builder compiles with.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "compiler/codegen/registry.h"
+#include "compiler/precision_gate.h"
 #include "runtime/cache/kernel_cache.h"
 #include "runtime/device/device.h"
 
@@ -26,6 +30,13 @@ enum class CompileMode {
 };
 // "default", "reduce-overhead", "max-autotune". Errors: kInvalidArgument listing the names.
 Result<CompileMode> parse_compile_mode(std::string_view name);
+// How entries in precisions below fp32 are judged before they serve (compiler/precision_gate.h).
+struct PrecisionGate {
+  GateSample sample;
+  // Identifies the values of the graph's constants. Asked at most once, from any thread.
+  std::function<std::string()> weights;
+  bool named = false;  // the user chose the precision: fp32 takes its place where it fails, nothing else
+};
 
 // Without a site that compiles the fallback serves; without `cache` nothing is kept.
 struct EntryCompilation {
@@ -33,6 +44,7 @@ struct EntryCompilation {
   CompileSite accelerator;  // preferred where there is one; the host answers until its entry is made, and
                             // when it fails
   std::shared_ptr<KernelCache> cache;
+  std::optional<PrecisionGate> gate{};  // without one every precision serves unjudged
   bool eager = false;  // the fallback only
   CompileMode mode = CompileMode::kDefault;
 

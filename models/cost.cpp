@@ -22,20 +22,28 @@ double pairs_of(std::span<const int64_t> lengths) {
   return pairs;
 }
 
+// A program's own symbols come in the order of its inputs: tokens, then texts; the counts of work units
+// follow from the texts.
+std::map<std::string, int64_t, std::less<>> symbols_at(const Program& program,
+                                                       std::span<const int64_t> lengths) {
+  std::map<std::string, int64_t, std::less<>> symbols;
+  const int64_t known[] = {std::accumulate(lengths.begin(), lengths.end(), int64_t{0}),
+                           static_cast<int64_t>(lengths.size())};
+  for (size_t i = 0; i < std::min(std::size(known), program.symbols.size()); ++i)
+    symbols[program.symbols[i].name] = known[i];
+  for (const UnitListDecl& list : program.unit_lists) {
+    int64_t units = 0;
+    for (const int64_t length : lengths) units += (length + list.block_rows - 1) / list.block_rows;
+    symbols[list.count] = units;
+  }
+  return symbols;
+}
+
 class CallCosts {
  public:
   CallCosts(const Program& program, std::span<const int64_t> lengths, int workers)
       : program_(program), pairs_(pairs_of(lengths)), written_(program.buffers.size(), false) {
-    // A program's own symbols come in the order of its inputs: tokens, then texts.
-    const int64_t known[] = {std::accumulate(lengths.begin(), lengths.end(), int64_t{0}),
-                             static_cast<int64_t>(lengths.size())};
-    for (size_t i = 0; i < std::min(std::size(known), program.symbols.size()); ++i)
-      symbols_[program.symbols[i].name] = known[i];
-    for (const UnitListDecl& list : program.unit_lists) {
-      int64_t units = 0;
-      for (const int64_t length : lengths) units += (length + list.block_rows - 1) / list.block_rows;
-      symbols_[list.count] = units;
-    }
+    symbols_ = symbols_at(program, lengths);
     symbols_[kWorkersSymbol] = workers;
   }
 
@@ -126,6 +134,13 @@ double graph_flops(const Graph& graph, std::span<const int64_t> lengths) {
     }
   }
   return flops;
+}
+
+double program_arena_bytes(const Program& program, std::span<const int64_t> lengths) {
+  const auto symbols = symbols_at(program, lengths);
+  double bytes = 0;
+  for (const SymInt& slot : program.slots) bytes += value_of(slot, symbols);
+  return bytes;
 }
 
 std::vector<CallCost> call_costs(const Program& program, std::span<const int64_t> lengths, int workers) {

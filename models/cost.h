@@ -15,6 +15,9 @@ namespace edge_infer {
 // lengths: linear layers, products and attention; the rest is small beside them.
 double graph_flops(const Graph& graph, std::span<const int64_t> lengths);
 
+// Bytes of the temporaries of one call with texts of these lengths.
+double program_arena_bytes(const Program& program, std::span<const int64_t> lengths);
+
 // What one call of a program does at least.
 struct CallCost {
   // Floating-point operations of products with a weight and of attention; 0 for other kernels, whose

@@ -8,6 +8,7 @@
 #include "compiler/graph_entry_builder.h"
 #include "models/cost.h"
 #include "models/fingerprint.h"
+#include "models/gate_sample.h"
 #include "models/hub/model_directory.h"
 #include "runtime/base/cpu.h"
 #include "runtime/base/log.h"
@@ -102,6 +103,8 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   // Elsewhere packs are small, and the start is short.
   if (!e->device_->target().splits_rows) packs.pair_cost = pair_cost(sentence.graph);
   e->constants_ = std::make_shared<ModelConstants>(e->weights_, e->dense_, e->cache_dir_);
+  if (e->settings_.precision != CallSettings::Precision::kF32)
+    compilation.gate = e->make_gate(options.precision, sentence.positions);
   // A precision that is named is meant for queries, too.
   const bool routes = options.device == "auto" && options.precision.empty() &&
                       compilation.accelerator.compiles() && compilation.host.compiles();
@@ -142,6 +145,16 @@ Result<EntryCompilation> ModelEmbedder::open_compilation(const EmbedderOptions& 
   compilation.cache = KernelCache::open({.dir = cache_dir_});
   cache_ = compilation.cache;
   return compilation;
+}
+
+PrecisionGate ModelEmbedder::make_gate(const std::string& precision, int64_t positions) const {
+  // The gate may be asked while this is being closed, so it holds what outlives the module.
+  return {.sample = gate_sample(*tokenizer_, positions),
+          .weights =
+              [this, dimensions = dimensions_, cache_dir = cache_dir_] {
+                return model_fingerprint(directory_, weights_, dense_, dimensions, cache_dir);
+              },
+          .named = !precision.empty() && precision != "auto"};
 }
 
 Status ModelEmbedder::prepare() const {

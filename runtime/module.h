@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cache/gate_verdict.h"
 #include "runtime/device/executable.h"
 #include "runtime/guards/guard_set.h"
 
@@ -23,6 +24,8 @@ struct Entry {
   GuardSet guards;
   std::unique_ptr<const Executable> program;
   bool improvable = false;  // it answers until EntryBuilder::improve() has made a better one
+  std::string target{};     // Target::name of the device that it runs on
+  PrecisionRecord precision{};
 };
 
 // Makes the entry for a call that none serves; implemented by the compiler, passed in by the app.

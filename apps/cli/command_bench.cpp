@@ -11,6 +11,7 @@
 #include "apps/cli/bench_profile.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
+#include "apps/cli/program_report.h"
 #include "apps/cli/report.h"
 #include "models/cost.h"
 #include "models/hub/model_directory.h"
@@ -89,6 +90,7 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
   const int64_t tokens = batch * row.length;
   const double gflops = graph_flops(graph, lengths) / row.best / 1e6;
   const Program& program = embedder.module().entries().front()->program->program();
+  const Executable& bound = *embedder.module().entries().front()->program;
   return {{"length", row.length},
           {"batch", batch},
           {"threads", embedder.threads()},
@@ -100,7 +102,9 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
           {"gflops", gflops},
           {"peak_gflops", row.peak},
           {"percent_of_peak", row.peak > 0 ? 100 * gflops / row.peak : 0},
-          {"bytes_moved", program_bytes(program, lengths, embedder.threads())}};
+          {"bytes_moved", program_bytes(program, lengths, embedder.threads())},
+          {"memory", memory_report(bound)},
+          {"graphs", graph_report(bound)}};
 }
 
 Status bench(const BenchArguments& a) {
@@ -142,6 +146,9 @@ Status bench(const BenchArguments& a) {
     }
     std::fflush(stdout);
   }
+  if (!a.as_json)
+    print_memory({{"memory", memory_report(*embedder->module().entries().front()->program)},
+                  {"graphs", graph_report(*embedder->module().entries().front()->program)}});
   if (!a.trace.empty()) EDGE_INFER_RETURN_IF_ERROR(write_trace(a.trace, profiles));
   return {};
 }

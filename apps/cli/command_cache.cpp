@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/program_report.h"
 #include "apps/cli/report.h"
 #include "runtime/base/paths.h"
 #include "runtime/cache/kernel_cache.h"
@@ -37,15 +38,22 @@ Result<int> list_rows(const CacheArguments& arguments) {
   EDGE_INFER_ASSIGN(const std::unique_ptr<KernelCache> cache, open_file());
   ordered_json list = ordered_json::array();
   for (const CacheRow& row : cache->rows()) {
-    if (arguments.as_json)
-      list.push_back({{"table", row.table},
-                      {"id", row.id},
-                      {"key", row.key},
-                      {"bytes", row.bytes},
-                      {"created_ms", row.created},
-                      {"last_used_ms", row.last_used}});
-    else
+    if (!arguments.as_json) {
       fmt::print("{:7} {} {:>9} bytes  {}\n", row.table, row.id, row.bytes, row.key);
+      if (!row.detail.empty()) fmt::print("        {}\n", row.detail);
+      continue;
+    }
+    list.push_back({{"table", row.table},
+                    {"id", row.id},
+                    {"key", row.key},
+                    {"bytes", row.bytes},
+                    {"created_ms", row.created},
+                    {"last_used_ms", row.last_used}});
+    if (!row.detail.empty()) list.back()["detail"] = row.detail;
+    if (row.table != "kernel") continue;
+    const Result<KernelKey> key = KernelKey::parse(row.key);
+    const auto blob = cache->look_at_kernel("kernel:" + row.id);
+    if (key && blob) list.back()["code"] = code_report(key->target, *blob);
   }
   if (arguments.as_json) print_json(list);
   return 0;
@@ -114,6 +122,7 @@ Result<int> import_rows(const CacheArguments& arguments) {
                 {"entries", r.entries},
                 {"graphs", r.graphs},
                 {"tunings", r.tunings},
+                {"gates", r.gates},
                 {"dropped_kernels", r.dropped_kernels},
                 {"dropped_entries", r.dropped_entries}});
     return 0;

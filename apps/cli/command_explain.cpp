@@ -1,14 +1,15 @@
-// edge-infer explain: what serves a model's calls: device, entries, guards, kernels, memory.
+// edge-infer explain: what serves a model's calls: device, entries, guards, kernels, precision, memory; and
+// what is stored for other devices.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
+#include "apps/cli/program_report.h"
 #include "apps/cli/report.h"
 #include "compiler/codegen/registry.h"
 #include "compiler/dump.h"
@@ -41,26 +42,26 @@ std::string kind_of(const Entry& entry) {
   return kind;
 }
 
-ordered_json describe_entry(const Entry& entry) {
+ordered_json describe_entry(const Entry& entry, const ModelEmbedder& e) {
   const Program& program = entry.program->program();
   ordered_json guards = ordered_json::array();
   for (size_t i = 0; i < entry.guards.size(); ++i)
     guards.push_back({{"guard", entry.guards.print_one(i)}, {"origin", entry.guards.origin(i)}});
-  std::map<std::string, int64_t> calls;
-  for (const Phase& phase : program.phases)
-    for (const Call& call : phase.calls) ++calls[program.kernels[static_cast<size_t>(call.kernel)].name];
-  ordered_json kernels = ordered_json::array();
-  for (const auto& [name, count] : calls) kernels.push_back({{"kernel", name}, {"calls", count}});
   ordered_json slots = ordered_json::array();
   for (const SymInt& bytes : program.slots) slots.push_back(bytes.str());
   return {{"program", program.name},
           {"class", program.accumulation_class},
           {"kind", kind_of(entry)},
+          {"target", entry.target},
+          {"precision", precision_report(entry.precision)},
           {"guards", guards},
           {"phases", program.phases.size()},
-          {"kernels", kernels},
+          {"kernels", kernel_report(program, entry.target, e.cache())},
           {"arena_slots", slots},
-          {"arena_peak_bytes", entry.program->peak_arena_bytes()}};
+          {"arena_at", arena_report(program, e.max_length())},
+          {"arena_peak_bytes", entry.program->peak_arena_bytes()},
+          {"memory", memory_report(*entry.program)},
+          {"graphs", graph_report(*entry.program)}};
 }
 
 ordered_json describe_candidates(const TunedNest& tuned, const std::string& kernel) {
@@ -77,7 +78,8 @@ Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
   EDGE_INFER_ASSIGN(const Graph graph, e.graph());
   EDGE_INFER_ASSIGN(const TargetCompiler target, open_compiler(e.device().target().name));
   CompileOptions options;
-  options.precision = product_type(*target.generator, e.settings());
+  options.precision = e.is_compiled() ? e.module().entries().front()->precision.served
+                                      : product_type(*target.generator, e.settings());
   const CompileSite site = e.site(target);
   options.schedule = [&](const loop::LoopNest& nest, int64_t rows) {
     return stored_schedule(nest, rows, site, *e.cache());
@@ -90,6 +92,13 @@ Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
   d["passes"] = passes;
   d["kernel_nodes"] = lines(describe_kernels(compiled));
   d["unfused"] = lines(describe_unfused(compiled));
+  for (ordered_json& entry : d["entries"])
+    for (ordered_json& kernel : entry["kernels"]) {
+      const auto plan =
+          std::ranges::find(compiled.kernels, kernel["kernel"].get<std::string>(), &KernelPlan::name);
+      if (plan != compiled.kernels.end())
+        kernel["schedule"] = plan->schedule.empty() ? "default" : plan->schedule;
+    }
   ordered_json candidates = ordered_json::array();
   for (size_t f = 0; f < compiled.forms.size(); ++f)
     for (size_t n = 0; n < compiled.forms[f].nests.size(); ++n)
@@ -126,7 +135,7 @@ void add_cache(KernelCache& cache, ordered_json& d) {
 ordered_json describe(const ModelEmbedder& e, const std::string& model) {
   const Target& target = e.device().target();
   ordered_json entries = ordered_json::array();
-  for (const auto& entry : e.module().entries()) entries.push_back(describe_entry(*entry));
+  for (const auto& entry : e.module().entries()) entries.push_back(describe_entry(*entry, e));
   return {{"model", model},
           {"dimensions", e.dimensions()},
           {"max_length", e.max_length()},
@@ -150,15 +159,16 @@ void print_text(const ordered_json& d) {
   for (const ordered_json& entry : d["entries"]) {
     fmt::print("\nentry {} (class {}): {}\n", text(entry["program"]), text(entry["class"]),
                text(entry["kind"]));
+    fmt::print("  runs on {}; {}\n", text(entry["target"]), text(entry["precision"]["text"]));
     fmt::print("  serves calls for which\n");
     for (const ordered_json& guard : entry["guards"])
       fmt::print("    {}  ({})\n", text(guard["guard"]), text(guard["origin"]));
     fmt::print("  {} phases, kernels\n", text(entry["phases"]));
-    for (const ordered_json& kernel : entry["kernels"])
-      fmt::print("    {:4} x {}\n", text(kernel["calls"]), text(kernel["kernel"]));
+    print_kernels(entry["kernels"]);
     fmt::print("  arena slots (bytes): ");
     for (const ordered_json& slot : entry["arena_slots"]) fmt::print("[{}] ", text(slot));
     fmt::print("\n  arena peak: {} bytes\n", text(entry["arena_peak_bytes"]));
+    print_memory(entry);
   }
   if (d.contains("kernel_nodes")) {
     fmt::print("\nkernels and the graph nodes they compute\n");
@@ -176,6 +186,7 @@ void print_text(const ordered_json& d) {
   if (d.contains("single_queries"))
     fmt::print("\nsingle queries: on the processor up to {} tokens; measured: {}\n",
                text(d["single_queries"]["on_processor_up_to_tokens"]), text(d["single_queries"]["measured"]));
+  if (d.contains("stored")) print_stored(d["stored"]);
   if (d.contains("cache")) {
     const ordered_json& cache = d["cache"];
     fmt::print("\ncache {}: {} entries, {} kernels, {} hits, {} misses\n", text(cache["file"]),
@@ -197,6 +208,8 @@ Status explain(const ModelOptions& options, bool as_json) {
     if (const Status status = add_compilation(*embedder, d); !status)
       d["compilation"] = status.error().message;
     add_cache(*embedder->cache(), d);
+    EDGE_INFER_ASSIGN(const Graph graph, embedder->graph());
+    d["stored"] = stored_report(*embedder->cache(), graph_identity(graph), embedder->max_length());
   }
   if (as_json)
     fmt::print("{}\n", d.dump(2, ' ', false, ordered_json::error_handler_t::replace));

@@ -31,6 +31,7 @@ Result<CudaKernels::Entry> CudaKernels::load_blob(std::string_view name, const K
   EDGE_INFER_ASSIGN(Entry entry, load_image(name, image->launch, image->cubin.data()));
   entry.kernel.registers = image->registers;
   entry.kernel.spill_bytes = image->spill_bytes;
+  entry.kernel.code_bytes = image->cubin.size();
   return entry;
 }
 

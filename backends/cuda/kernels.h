@@ -20,6 +20,7 @@ struct CudaKernel {
   FunctionHandle function = nullptr;
   CudaLaunch launch;
   int32_t registers = 0, spill_bytes = 0;
+  size_t code_bytes = 0;
 };
 
 // Thread-safe. Kernels stay loaded, at the same address, until the object is destroyed.

@@ -180,6 +180,22 @@ CudaProgramStatistics CudaProgram::statistics() const {
   return statistics;
 }
 
+ExecutableFacts CudaProgram::facts() const {
+  const CudaProgramStatistics s = statistics();
+  ExecutableFacts facts{.weight_bytes = s.weight_bytes,
+                        .arena_bytes = s.device_bytes,
+                        .pinned_bytes = s.pinned_bytes,
+                        .replays = s.counts.replays};
+  for (const KernelRef& ref : program().kernels)
+    if (const CudaKernel* kernel = device().find_kernel(ref.name)) facts.code_bytes += kernel->code_bytes;
+  for (const SymbolValues& limits : classes()) {
+    const auto end = limits.of.begin() + static_cast<std::ptrdiff_t>(limits.count);
+    facts.replay_classes.emplace_back(limits.of.begin(), end);
+  }
+  std::ranges::sort(facts.replay_classes);
+  return facts;
+}
+
 size_t CudaProgram::peak_arena_bytes() const {
   const std::lock_guard lock(mutex_);
   return peak_device_bytes_;

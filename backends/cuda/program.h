@@ -67,6 +67,7 @@ class CudaProgram final : public Executable, public MemoryHolder {
   const CudaDevice& device() const { return *plan_->device; }
   const CudaPlan& plan() const { return *plan_; }
   CudaProgramStatistics statistics() const;
+  ExecutableFacts facts() const override;
   // Largest sizes of the classes that have graphs, of the execution used last.
   std::vector<SymbolValues> classes() const;
 

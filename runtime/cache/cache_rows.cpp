@@ -34,6 +34,12 @@ EntryKey read_entry_key(const Query& row, int first) {
           .compiler = column(6)};
 }
 
+GateKey read_gate_key(const Query& row, int first) {
+  return {.entry = read_entry_key(row, first),
+          .weights = std::string(row.text(first + 7)),
+          .rule = std::string(row.text(first + 8))};
+}
+
 std::string tuning_key(const TuningRow& row) {
   return fmt::format("{} {} {} {}", quote_text(row.nest_hash), quote_text(row.target),
                      quote_text(row.machine), quote_text(row.schedule));

@@ -146,6 +146,7 @@ void CacheState::reject(const char* table, const std::string& id, std::string_vi
     const std::string_view t = table;
     EDGE_INFER_ASSIGN(Query q, connection().query(t == "kernel"  ? "DELETE FROM kernel WHERE id = ?"
                                                   : t == "entry" ? "DELETE FROM entry WHERE id = ?"
+                                                  : t == "gate"  ? "DELETE FROM gate WHERE id = ?"
                                                   : t == "graph" ? "DELETE FROM graph WHERE hash = ?"
                                                                  : "DELETE FROM tuning WHERE nest_hash = ?"));
     return q.bind(id).run();

@@ -88,6 +88,7 @@ class CacheState {
   Status store_entry(const EntryKey& key, std::string_view text, int64_t last_used);
   Status store_graph(std::string_view hash, std::string_view text);
   Status store_tuning(const TuningRow& row);
+  Status store_gate(const GateKey& key, std::string_view text);
 
  private:
   struct Kept {
@@ -118,5 +119,6 @@ Result<std::vector<int64_t>> parse_nanoseconds(std::string_view text);
 // The key's columns of a row, from `first` on.
 KernelKey read_kernel_key(const Query& row, int first);
 EntryKey read_entry_key(const Query& row, int first);
+GateKey read_gate_key(const Query& row, int first);
 
 }  // namespace edge_infer::cache

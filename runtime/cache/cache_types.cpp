@@ -16,10 +16,33 @@ KeyComponents components(const EntryKey& key) {
           {"compiler", key.compiler}};
 }
 
-std::string EntryKey::text() const {
+KeyComponents components(const GateKey& key) {
+  KeyComponents all = components(key.entry);
+  all.emplace_back("weights", key.weights);
+  all.emplace_back("rule", key.rule);
+  return all;
+}
+
+namespace {
+
+std::string key_text(const KeyComponents& all) {
   std::string out;
-  for (const auto& [name, value] : components(*this)) out += fmt::format("{}={};", name, quote_text(value));
+  for (const auto& [name, value] : all) out += fmt::format("{}={};", name, quote_text(value));
   return out;
+}
+
+}  // namespace
+
+std::string EntryKey::text() const {
+  return key_text(components(*this));
+}
+
+std::string GateKey::text() const {
+  return key_text(components(*this));
+}
+
+std::string GateKey::id() const {
+  return content_digest(text()).substr(0, 32);
 }
 
 std::string EntryKey::id() const {

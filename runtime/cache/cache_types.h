@@ -27,10 +27,22 @@ struct EntryKey {
   std::string id() const;  // 32 hexadecimal digits of the text's BLAKE2b-256
 };
 
+// Everything that decides what the precision gate finds (GateVerdict).
+struct GateKey {
+  EntryKey entry;       // of the precision that is judged, asked for as such
+  std::string weights;  // identifies the values of the graph's constants
+  std::string rule;     // the sample of inputs, the reference, how figures are made
+  friend bool operator==(const GateKey&, const GateKey&) = default;
+
+  std::string text() const;
+  std::string id() const;
+};
+
 // The components of a key with their names, in the order of the cache's columns.
 using KeyComponents = std::vector<std::pair<const char*, std::string>>;
 KeyComponents components(const KernelKey& key);
 KeyComponents components(const EntryKey& key);
+KeyComponents components(const GateKey& key);
 
 // One candidate measured for a nest.
 struct TuningRow {
@@ -71,6 +83,7 @@ struct CacheStats {
 struct CacheRow {
   std::string table, id, key;
   int64_t bytes = 0, created = 0, last_used = 0;  // s since 1970
+  std::string detail{};                           // of a gate's row: what it found
 };
 
 struct BadRow {
@@ -78,7 +91,7 @@ struct BadRow {
 };
 
 struct ImportResult {
-  int64_t graphs = 0, entries = 0, kernels = 0, tunings = 0;  // taken
+  int64_t graphs = 0, entries = 0, kernels = 0, tunings = 0, gates = 0;  // taken
   int64_t dropped_kernels = 0, dropped_entries = 0;  // not trusted, damaged, or without their kernels
 };
 

@@ -43,6 +43,15 @@ CREATE TABLE claim(
 CREATE TABLE counter(name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 )";
 
+// Came later than the others: older programs do not mind it, and files of theirs get it when they are opened.
+constexpr const char* kGateSchema = R"(
+CREATE TABLE IF NOT EXISTS gate(
+  id TEXT NOT NULL PRIMARY KEY, graph_hash TEXT NOT NULL, target TEXT NOT NULL, features TEXT NOT NULL,
+  settings TEXT NOT NULL, options TEXT NOT NULL, generator TEXT NOT NULL, compiler TEXT NOT NULL,
+  weights TEXT NOT NULL, rule TEXT NOT NULL, created INTEGER NOT NULL, mac BLOB NOT NULL, text TEXT NOT NULL)
+  STRICT;
+)";
+
 Result<Connection> open_file(const fs::path& file) {
   EDGE_INFER_ASSIGN(Connection connection, Connection::open(file.native(), Connection::Mode::kReadWrite));
   EDGE_INFER_ASSIGN(const int64_t version, connection.integer("PRAGMA user_version"));
@@ -54,6 +63,7 @@ Result<Connection> open_file(const fs::path& file) {
     EDGE_INFER_RETURN_IF_ERROR(create_schema(connection));
   } else {
     EDGE_INFER_RETURN_IF_ERROR(check_schema(connection));
+    EDGE_INFER_RETURN_IF_ERROR(connection.script(kGateSchema));
   }
   connection.checkpoint_on_close(false);
   return connection;
@@ -110,6 +120,7 @@ Status check_schema(Connection& connection) {
 Status create_schema(Connection& connection) {
   EDGE_INFER_ASSIGN(Transaction transaction, Transaction::begin(connection));
   EDGE_INFER_RETURN_IF_ERROR(connection.script(kSchema));
+  EDGE_INFER_RETURN_IF_ERROR(connection.script(kGateSchema));
   EDGE_INFER_RETURN_IF_ERROR(connection.script(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
   return transaction.commit();

@@ -42,6 +42,7 @@ class Importer {
     EDGE_INFER_RETURN_IF_ERROR(tunings());
     EDGE_INFER_RETURN_IF_ERROR(kernels());
     EDGE_INFER_RETURN_IF_ERROR(entries());
+    if (trust_) EDGE_INFER_RETURN_IF_ERROR(gates());
     state_.event("import", trust_ ? "trusted" : "not trusted",
                  fmt::format("{} kernels, {} entries, {} graphs, {} measurements", result.kernels,
                              result.entries, result.graphs, result.tunings));
@@ -112,6 +113,23 @@ class Importer {
       EDGE_INFER_RETURN_IF_ERROR(
           state_.store_entry(key, row.text(8), std::min(row.integer(9), cache::now_ms())));
       ++result.entries;
+    }
+  }
+
+  // Exports of older programs have none.
+  Status gates() {
+    EDGE_INFER_ASSIGN(
+        const int64_t tables,
+        source_.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'gate'"));
+    if (tables == 0) return {};
+    EDGE_INFER_ASSIGN(Query row, source_.query("SELECT graph_hash, target, features, settings, options, "
+                                               "generator, compiler, weights, rule, text FROM gate"));
+    while (true) {
+      EDGE_INFER_ASSIGN(const bool there, row.step());
+      if (!there) return {};
+      if (!parse_verdict(row.text(9))) continue;
+      EDGE_INFER_RETURN_IF_ERROR(state_.store_gate(cache::read_gate_key(row, 0), row.text(9)));
+      ++result.gates;
     }
   }
 

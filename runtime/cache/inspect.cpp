@@ -106,6 +106,24 @@ MissReason KernelCache::explain_miss(const EntryKey& key) {
   return reason;
 }
 
+MissReason KernelCache::explain_miss(const GateKey& key) {
+  MissReason reason;
+  const std::lock_guard lock(state_->mutex);
+  state_->attempt("explaining a miss", [&] {
+    const EntryKey& e = key.entry;
+    return find_nearest<GateKey>(
+        state_->connection(),
+        "SELECT id, graph_hash, target, features, settings, options, generator, compiler, weights, rule FROM "
+        "gate ORDER BY (graph_hash = ?1) * 16 + (weights = ?8) * 8 + (target = ?2) * 2 + (features = ?3) + "
+        "(settings = ?4) + (options = ?5) + (generator = ?6) + (compiler = ?7) + (rule = ?9) DESC, created "
+        "DESC LIMIT 1",
+        {e.graph_hash, e.target, e.features, e.settings, e.options, e.generator, e.compiler, key.weights,
+         key.rule},
+        key, cache::read_gate_key, reason);
+  });
+  return reason;
+}
+
 void KernelCache::add_event(std::string_view kind, std::string_view what, std::string_view detail) {
   const std::lock_guard lock(state_->mutex);
   state_->event(kind, what, detail);
@@ -168,6 +186,7 @@ CacheStats KernelCache::stats() {
 
 std::vector<CacheRow> KernelCache::rows() {
   std::vector<CacheRow> found;
+  std::string detail;
   const std::lock_guard lock(state_->mutex);
   const auto list = [&](const char* table, const char* sql, const auto& key_text) {
     state_->attempt("listing rows", [&]() -> Status {
@@ -175,8 +194,10 @@ std::vector<CacheRow> KernelCache::rows() {
       while (true) {
         EDGE_INFER_ASSIGN(const bool there, row.step());
         if (!there) return {};
+        detail.clear();
         found.push_back(
             {table, std::string(row.text(0)), key_text(row), row.integer(1), row.integer(2), row.integer(3)});
+        found.back().detail = detail;
       }
     });
   };
@@ -192,6 +213,14 @@ std::vector<CacheRow> KernelCache::rows() {
        "FROM kernel "
        "ORDER BY id",
        [](const Query& row) { return cache::read_kernel_key(row, 4).text(); });
+  list("gate",
+       "SELECT id, length(text), created, created, graph_hash, target, features, settings, options, "
+       "generator, compiler, weights, rule, text FROM gate ORDER BY id",
+       [&](const Query& row) {
+         const auto verdict = parse_verdict(row.text(13));
+         detail = verdict ? verdict->describe() : "damaged";
+         return cache::read_gate_key(row, 4).text();
+       });
   list("tuning",
        "SELECT nest_hash, length(nanoseconds), created, created, target, machine, schedule FROM tuning ORDER "
        "BY "

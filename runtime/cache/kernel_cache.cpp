@@ -47,6 +47,14 @@ std::optional<KernelBlob> KernelCache::find_kernel(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<KernelBlob> KernelCache::look_at_kernel(std::string_view name) {
+  constexpr std::string_view kPrefix = "kernel:";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::lock_guard lock(state_->mutex);
+  auto found = state_->load_kernel(std::string(name.substr(kPrefix.size())), nullptr);
+  return found ? std::optional(std::move(found->second)) : std::nullopt;
+}
+
 void KernelCache::put_kernel(const KernelKey& key, const KernelBlob& blob) {
   const std::string id = key.id();
   {

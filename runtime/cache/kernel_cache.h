@@ -19,6 +19,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/cache/cache_types.h"
+#include "runtime/cache/gate_verdict.h"
 #include "runtime/program/kernel_blob.h"
 #include "runtime/program/kernel_key.h"
 
@@ -75,6 +76,8 @@ class KernelCache {
   std::optional<KernelBlob> find_kernel(const KernelKey& key);
   // By what KernelRef::name holds, "kernel:<id>".
   std::optional<KernelBlob> find_kernel(std::string_view name);
+  // The same for people: not counted as a use.
+  std::optional<KernelBlob> look_at_kernel(std::string_view name);
   // A kernel that was compiled and loads. Ends its claim.
   void put_kernel(const KernelKey& key, const KernelBlob& blob);
 
@@ -88,6 +91,17 @@ class KernelCache {
   void put_entry(const EntryKey& key, std::string_view text);
   // Forgets an entry that did not parse, or whose kernels are gone.
   void drop_entry(const EntryKey& key, std::string_view why);
+
+  // The keys of all entries of a graph, by target and settings. To be asked for with find_entry().
+  std::vector<EntryKey> entries_of(std::string_view graph_hash);
+
+  // What the precision gate found; one a key.
+  std::optional<GateVerdict> find_gate(const GateKey& key);
+  // Whether the gate has judged the program of this entry with any weights.
+  bool has_gates(const EntryKey& entry);
+  void put_gate(const GateKey& key, const GateVerdict& verdict);
+  // All that the gate found of a graph, by target and settings.
+  std::vector<std::pair<GateKey, GateVerdict>> gates_of(std::string_view graph_hash);
 
   std::optional<std::string> find_graph(std::string_view hash);
   void put_graph(std::string_view hash, std::string_view text);
@@ -112,6 +126,7 @@ class KernelCache {
   // from the nearest machine that has some. `empty` where none has.
   MissReason explain_tuning_miss(std::string_view nest_hash, std::string_view target,
                                  std::string_view machine);
+  MissReason explain_miss(const GateKey& key);
 
   // Kept in memory until something is written anyway, and the last 10,000 in the file.
   void add_event(std::string_view kind, std::string_view what, std::string_view detail);
@@ -129,8 +144,9 @@ class KernelCache {
   // A file with everything but events and claims. Errors: kIoError, kResourceExhausted.
   Status export_to(const std::filesystem::path& file);
   // Adds what the file holds. Unless trusted, neither kernels (code) nor entries (programs, which address
-  // memory) are taken; trusted ones are authenticated anew, and entries whose kernels are missing are
-  // dropped. Errors: kNotFound, kCorruption (no such file, not an export), kIoError.
+  // memory) nor what the precision gate found are taken; trusted ones are authenticated anew, and entries
+  // whose kernels are missing are dropped. Errors: kNotFound, kCorruption (no such file, not an export),
+  // kIoError.
   Result<ImportResult> import_from(const std::filesystem::path& file, bool trust);
 
  private:

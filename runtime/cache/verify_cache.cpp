@@ -44,6 +44,14 @@ std::string check_entry(const CacheState& state, const Query& row) {
   return entry ? "" : entry.error().message;
 }
 
+std::string check_gate(const CacheState& state, const Query& row) {
+  const GateKey key = cache::read_gate_key(row, 1);
+  if (key.id() != row.text(0)) return "its key is " + key.text();
+  if (!state.seal().holds(row.blob(10), {"gate", key.text(), row.text(11)})) return kBadSeal;
+  const auto verdict = parse_verdict(row.text(11));
+  return verdict ? "" : verdict.error().message;
+}
+
 std::string check_tuning(const CacheState& state, const Query& row) {
   const TuningRow r{std::string(row.text(0)),
                     std::string(row.text(1)),
@@ -90,6 +98,12 @@ std::vector<BadRow> KernelCache::verify() {
         "SELECT id, target, features, compiler, generator, options, source_hash, mac, code, bytes FROM "
         "kernel",
         [&](const Query& row) { return check_kernel(s, row); }, bad));
+    EDGE_INFER_RETURN_IF_ERROR(check_rows(
+        s, "gate",
+        "SELECT id, graph_hash, target, features, settings, options, generator, compiler, weights, rule, "
+        "mac, "
+        "text FROM gate",
+        [&](const Query& row) { return check_gate(s, row); }, bad));
     return check_rows(
         s, "tuning", "SELECT nest_hash, target, machine, schedule, nanoseconds, mac FROM tuning",
         [&](const Query& row) { return check_tuning(s, row); }, bad);
@@ -107,6 +121,8 @@ Status KernelCache::clear() {
   const bool cleared = state_->write("clearing", [&] {
     return result = state_->connection().script(
                "DELETE FROM graph; DELETE FROM entry; DELETE FROM kernel; DELETE FROM tuning; DELETE FROM "
+               "gate; DELETE "
+               "FROM "
                "machine; "
                "DELETE FROM event; DELETE FROM counter;");
   });

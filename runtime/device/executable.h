@@ -30,6 +30,18 @@ class RunContext {
   virtual ~RunContext() = default;
 };
 
+// What an executable holds and has done so far, for people. Bytes count what it shares with others, too.
+struct ExecutableFacts {
+  size_t weight_bytes = 0;  // constants in memory of the device's own; 0 where it reads the host's
+  size_t code_bytes = 0;    // loaded into the device
+  size_t arena_bytes = 0;   // temporaries and descriptions of calls, of all contexts
+  size_t pinned_bytes = 0;  // host memory that the device reads and writes
+  // Calls that are replayed from a record: the largest sizes of each record that there is, in the order of
+  // the program's symbols, and the replays so far.
+  std::vector<std::vector<int64_t>> replay_classes{};
+  size_t replays = 0;
+};
+
 class Executable {
  public:
   virtual ~Executable() = default;
@@ -50,6 +62,7 @@ class Executable {
   virtual const Program& program() const = 0;
   // Largest memory for temporaries of any call so far, in bytes.
   virtual size_t peak_arena_bytes() const = 0;
+  virtual ExecutableFacts facts() const { return {.arena_bytes = peak_arena_bytes()}; }
 };
 
 }  // namespace edge_infer

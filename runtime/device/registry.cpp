@@ -59,4 +59,14 @@ Result<Target> find_target(std::string_view name) {
   return found.backend->target(found.variant);
 }
 
+Result<CodeFacts> code_facts(std::string_view target, const KernelBlob& code) {
+  EDGE_INFER_ASSIGN(const Match found, match(target));
+  return found.backend->code_facts == nullptr ? CodeFacts{} : found.backend->code_facts(code);
+}
+
+Result<ProgramFacts> program_facts(std::string_view target, const Program& program) {
+  EDGE_INFER_ASSIGN(const Match found, match(target));
+  return found.backend->program_facts == nullptr ? ProgramFacts{} : found.backend->program_facts(program);
+}
+
 }  // namespace edge_infer

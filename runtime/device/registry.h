@@ -4,11 +4,24 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "runtime/device/device.h"
 
 namespace edge_infer {
+
+// What is known of a program of a target without a device, for people.
+struct ProgramFacts {
+  size_t weight_bytes = 0;  // of its constants in memory of the device's own
+  // As ExecutableFacts::replay_classes: of the first calls, before one is larger.
+  std::vector<std::vector<int64_t>> replay_classes{};
+};
+
+// Name and value: "registers", "168".
+using CodeFacts = std::vector<std::pair<std::string, std::string>>;
 
 struct BackendInfo {
   std::string_view name;                       // "cpu"
@@ -19,6 +32,9 @@ struct BackendInfo {
   Result<std::shared_ptr<const Device>> (*open)(std::string_view variant, std::string_view which);
   // The facts of a target, which this machine need not have.
   Target (*target)(std::string_view variant);
+  // Errors: kCorruption for code of another kind.
+  Result<CodeFacts> (*code_facts)(const KernelBlob& code) = nullptr;
+  Result<ProgramFacts> (*program_facts)(const Program& program) = nullptr;
 };
 
 // In order of preference for `auto`.
@@ -34,5 +50,10 @@ Result<std::shared_ptr<const Device>> open_host_device();
 
 // The facts of a target by name. Errors: kInvalidArgument listing the names.
 Result<Target> find_target(std::string_view name);
+
+// What the back end of a target says of compiled code and of programs; nothing where it says nothing. This
+// machine need not have the target. Errors: kInvalidArgument listing the names, kCorruption.
+Result<CodeFacts> code_facts(std::string_view target, const KernelBlob& code);
+Result<ProgramFacts> program_facts(std::string_view target, const Program& program);
 
 }  // namespace edge_infer

@@ -36,6 +36,9 @@ check(all(word in told.err for word in ("form 0", "dtype(input 0) == i32", "kern
 for precision in ("fp32", "bf16"):
     cli("compile", "--model", MODEL, "--precision", precision)
     told = json.loads(cli("explain", "--model", MODEL, "--precision", precision, "--json").out)
+    record = told["entries"][0]["precision"]
+    check(record["asked"] == record["served"] == precision and record["named"], f"explain says what serves: {record}")
+    check((precision == "fp32") == (record["tried"] == []), f"{precision} is judged where it rounds: {record}")
     running = [k["kernel"][:15] for k in told["entries"][0]["kernels"] if k["kernel"].startswith("kernel:")]
     text = "\n".join(told["kernel_nodes"])
     check(running and all(k in text for k in running), f"explain describes the kernels that run in {precision}: {running} {text[:300]}")
@@ -161,6 +164,13 @@ e = json.loads(cli("explain", "--model", MODEL, "--json").out)
 check(e["dimensions"] == 384 and len(e["entries"]) == 1 and e["entries"][0]["guards"], "explain --json")
 text = cli("explain", "--model", MODEL).out
 check("kernel:" in text and "aten.linear" in text and "un-fused" in text, "explain names kernels, their nodes and un-fused edges")
+check(all(k["code_bytes"] > 0 for k in e["entries"][0]["kernels"] if k["kernel"].startswith("kernel:")), "explain has each kernel's bytes")
+stored = e["stored"]
+check({s["settings"].split(";")[0] for s in stored["entries"]} >= {"precision=fp32", "precision=bf16"}, f"explain lists what is stored: {stored}")
+check(len(stored["gates"]) == 1 and "bf16 passed" in stored["gates"][0]["found"], f"explain tells what was judged: {stored['gates']}")
+rows = json.loads(cli("cache", "ls", "--json").out)
+check(all(r["code"]["code_bytes"] > 0 for r in rows if r["table"] == "kernel"), "cache ls --json describes code")
+check([r["detail"] for r in rows if r["table"] == "gate"] == [stored["gates"][0]["found"]], "cache ls lists what was judged")
 check("prebuilt:aten.linear.f32" in cli("explain", "--eager", "--model", MODEL).out, "explain --eager names prebuilt kernels")
 eager = cli("embed", "--eager", "--model", MODEL, "Harbour gate", "A second text").json_lines()
 check(all(abs(x - y) < 2e-6 for e, f in zip(eager, a.json_lines()) for x, y in zip(e, f)), "--eager gives the same vectors")

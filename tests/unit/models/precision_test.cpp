@@ -112,6 +112,29 @@ TEST_F(Precision, bf16_bits_do_not_depend_on_batch_or_threads) {
   }
 }
 
+TEST_F(Precision, bf16_is_judged_once_and_the_figures_are_kept) {
+  PrecisionRecord first;
+  for (int process = 0; process < 2; ++process) {
+    const auto embedder = open({.precision = "bf16"});
+    ASSERT_NE(embedder, nullptr);
+    ASSERT_TRUE(embedder->prepare());
+    const PrecisionRecord& record = embedder->module().entries().back()->precision;
+    EXPECT_TRUE(record.named);
+    EXPECT_EQ(record.served, DType::kBF16) << record.describe();
+    ASSERT_EQ(record.tried.size(), 1U);
+    EXPECT_GE(record.tried[0].lowest_cosine, 0.9995) << record.describe();
+    EXPECT_LT(record.tried[0].lowest_cosine, 1) << "it was compared with other vectors";
+    if (process == 1) {
+      EXPECT_EQ(record.describe(), first.describe());
+    }
+    first = record;
+  }
+  size_t judged = 0;
+  for (const CacheEvent& event : KernelCache::open({.dir = cache_})->events(10'000))
+    judged += event.kind == "gate";
+  EXPECT_EQ(judged, 1U);
+}
+
 TEST_F(Precision, entries_of_both_precisions_are_stored_apart) {
   for (const char* precision : {"fp32", "bf16", "fp32", "bf16"}) {
     const auto embedder = open({.precision = precision});

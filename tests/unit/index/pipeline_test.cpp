@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <algorithm>
 #include <fstream>
 #include <mutex>
 #include <thread>

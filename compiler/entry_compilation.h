@@ -45,7 +45,7 @@ struct EntryCompilation {
                             // when it fails
   std::shared_ptr<KernelCache> cache;
   std::optional<PrecisionGate> gate{};  // without one every precision serves unjudged
-  bool eager = false;  // the fallback only
+  bool eager = false;                   // the fallback only
   CompileMode mode = CompileMode::kDefault;
 
   bool compiles() const { return !eager && (host.compiles() || accelerator.compiles()); }

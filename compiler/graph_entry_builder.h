@@ -66,7 +66,8 @@ class GraphEntryBuilder final : public EntryBuilder {
   // `reference` is filled once.
   Result<GateVerdict> judged(DType type, const Made& made, std::optional<GateOutputs>& reference);
 
-  // The keys of the candidates' entries, in order. `tuned`: whose schedules were measured on the site's device.
+  // The keys of the candidates' entries, in order. `tuned`: whose schedules were measured on the site's
+  // device.
   std::vector<EntryKey> entry_keys(const CompileSite& site, const CallSettings& settings,
                                    std::span<const DType> types, bool tuned);
   // Those to look for: what was tuned here is best in every mode; in max-autotune nothing else will do.

@@ -106,13 +106,14 @@ Status PackRunner::run(std::span<const Text> texts, std::span<float> out) const 
   if (texts.empty()) return {};
   const auto length = [&](size_t i) { return static_cast<int64_t>(texts[i].size()); };
   if (!target_.splits_rows) {
+    if (cut_pack(0, texts.size(), length, limits()).count == texts.size())
+      return run_shrinking(texts, out, options_.threads);
     PackQueue queue(texts.size(), length);
     while (const auto block = queue.next_block()) queue.set_ready(*block);
     const std::function<Text(size_t)> text = [&](size_t i) { return texts[i]; };
-    const bool single = cut_pack(0, texts.size(), length, limits()).count == texts.size();
     // The lanes wait for the device and are no workers of the budget.
     auto lane = [&](int) { drain(queue, text, out); };
-    run_team(single ? 1 : static_cast<int>(kCallsAhead), lane);
+    run_team(static_cast<int>(kCallsAhead), lane);
     return queue.status();
   }
   std::vector<Pack> packs;

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <algorithm>
+#include <condition_variable>
 #include <fstream>
 #include <mutex>
 #include <thread>

@@ -251,7 +251,7 @@ TEST(Library, only_its_own_symbols_are_exported) {
     ++count;
     begin = end + 1;
   }
-  EXPECT_EQ(count, 9u);
+  EXPECT_EQ(count, 10u);
 }
 
 TEST(Library, embedding_loads_no_network_pdf_or_compiler_library) {

@@ -81,7 +81,9 @@ struct State {
   bool traces = false;
   // Called before the driver does it, without the lock.
   std::function<void(size_t bytes)> before_copy;  // asynchronous, to the device
-  std::function<void()> before_load, before_instantiate;
+  std::function<void()> before_load, before_instantiate, before_replay;
+  bool takes_any_code = false;  // other code than "FAKE ...", too; its kernels do nothing
+  int poison = 0xff;            // of fresh memory: NaN in every floating type
 
   // Asynchronous copies read their source when their stream, or an event behind them, is waited for.
   struct AsyncCopy {

@@ -7,12 +7,11 @@ namespace edge_infer::cuda::fake {
 namespace {
 
 constexpr size_t kAlignment = 256;
-constexpr int kPoison = 0xff;  // NaN in every floating type
 
 void* get(size_t bytes) {
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* memory = std::aligned_alloc(kAlignment, rounded);
-  if (memory != nullptr) std::memset(memory, kPoison, rounded);
+  if (memory != nullptr) std::memset(memory, state().poison, rounded);
   return memory;
 }
 

@@ -35,7 +35,6 @@ struct PrecisionGate {
   GateSample sample;
   // Identifies the values of the graph's constants. Asked at most once, from any thread.
   std::function<std::string()> weights;
-  bool named = false;  // the user chose the precision: fp32 takes its place where it fails, nothing else
 };
 
 // Without a site that compiles the fallback serves; without `cache` nothing is kept.
@@ -45,7 +44,8 @@ struct EntryCompilation {
                             // when it fails
   std::shared_ptr<KernelCache> cache;
   std::optional<PrecisionGate> gate{};  // without one every precision serves unjudged
-  bool eager = false;                   // the fallback only
+  bool names_precision = false;  // the user chose it: fp32 takes its place where it fails, nothing else
+  bool eager = false;            // the fallback only
   CompileMode mode = CompileMode::kDefault;
 
   bool compiles() const { return !eager && (host.compiles() || accelerator.compiles()); }

@@ -91,7 +91,7 @@ std::vector<DType> GraphEntryBuilder::candidates(const CompileSite& site,
   std::vector<DType> types = {first};
   if (!is_judged(first)) return types;
   // What is too large for f16 may be in the range of bf16.
-  if (first == DType::kF16 && !compilation_.gate->named &&
+  if (first == DType::kF16 && !compilation_.names_precision &&
       !site.generator->accumulation_class(DType::kBF16).empty())
     types.push_back(DType::kBF16);
   types.push_back(DType::kF32);
@@ -99,7 +99,7 @@ std::vector<DType> GraphEntryBuilder::candidates(const CompileSite& site,
 }
 
 PrecisionRecord GraphEntryBuilder::new_record(const CallSettings& settings) const {
-  return {.asked = asked_type(settings), .named = compilation_.gate && compilation_.gate->named};
+  return {.asked = asked_type(settings), .named = compilation_.names_precision};
 }
 
 std::vector<EntryKey> GraphEntryBuilder::entry_keys(const CompileSite& site, const CallSettings& settings,

@@ -104,7 +104,8 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   if (!e->device_->target().splits_rows) packs.pair_cost = pair_cost(sentence.graph);
   e->constants_ = std::make_shared<ModelConstants>(e->weights_, e->dense_, e->cache_dir_);
   if (e->settings_.precision != CallSettings::Precision::kF32)
-    compilation.gate = e->make_gate(options.precision, sentence.positions);
+    compilation.gate = e->make_gate(sentence.positions);
+  compilation.names_precision = !options.precision.empty() && options.precision != "auto";
   // A precision that is named is meant for queries, too.
   const bool routes = options.device == "auto" && options.precision.empty() &&
                       compilation.accelerator.compiles() && compilation.host.compiles();
@@ -147,14 +148,12 @@ Result<EntryCompilation> ModelEmbedder::open_compilation(const EmbedderOptions& 
   return compilation;
 }
 
-PrecisionGate ModelEmbedder::make_gate(const std::string& precision, int64_t positions) const {
+PrecisionGate ModelEmbedder::make_gate(int64_t positions) const {
   // The gate may be asked while this is being closed, so it holds what outlives the module.
   return {.sample = gate_sample(*tokenizer_, positions),
-          .weights =
-              [this, dimensions = dimensions_, cache_dir = cache_dir_] {
-                return model_fingerprint(directory_, weights_, dense_, dimensions, cache_dir);
-              },
-          .named = !precision.empty() && precision != "auto"};
+          .weights = [this, dimensions = dimensions_, cache_dir = cache_dir_] {
+            return model_fingerprint(directory_, weights_, dense_, dimensions, cache_dir);
+          }};
 }
 
 Status ModelEmbedder::prepare() const {

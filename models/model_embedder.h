@@ -62,7 +62,7 @@ class ModelEmbedder final : public Embedder {
   Result<EntryCompilation> open_compilation(const EmbedderOptions& options);
   void open_query_route(const CompileSite& host, std::string identity, const PackRunnerOptions& packs);
   bool accelerator_answers() const;
-  PrecisionGate make_gate(const std::string& precision, int64_t positions) const;
+  PrecisionGate make_gate(int64_t positions) const;
   Status check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const;
   Status check_prompt(std::string_view prompt_text) const;
   Status check_text(std::span<const int32_t> text, size_t number) const;

@@ -123,8 +123,8 @@ class Gate : public testing::Test {
     if (!has_compiler) compiler = std::make_shared<NoCompiler>();
     compilation.accelerator = {device_, generator_, compiler};
     compilation.cache = o.cache;
-    compilation.gate =
-        PrecisionGate{.sample = sample_, .weights = [weights] { return weights; }, .named = named};
+    compilation.gate = PrecisionGate{.sample = sample_, .weights = [weights] { return weights; }};
+    compilation.names_precision = named;
     // Constants outlive the builder, as the builder's contract says.
     const std::shared_ptr<ConstantSource> borrowed(o.constants.get(), [](ConstantSource*) {});
     o.builder = std::make_unique<GraphEntryBuilder>(graph_, borrowed, compilation);

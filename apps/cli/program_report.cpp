@@ -111,11 +111,12 @@ ordered_json precision_report(const PrecisionRecord& record) {
                      {"not_finite", v.not_finite},
                      {"not_finite_at", v.not_finite_at},
                      {"refused", v.refused}});
-  return {{"asked", precision_name(record.asked)},
-          {"named", record.named},
-          {"served", precision_name(record.served)},
-          {"text", record.describe()},
-          {"tried", tried}};
+  ordered_json d = {{"asked", precision_name(record.asked)},
+                    {"served", precision_name(record.served)},
+                    {"text", record.describe()},
+                    {"tried", tried}};
+  if (!record.tried.empty()) d["named"] = record.named;
+  return d;
 }
 
 ordered_json kernel_report(const Program& program, const std::string& target, KernelCache* cache) {

@@ -15,7 +15,7 @@ namespace edge_infer {
 // the target's back end does not know.
 nlohmann::ordered_json code_report(std::string_view target, const KernelBlob& code);
 
-// {asked, named, served, text, tried: [{precision, passed, bound, lowest_cosine, ...}]}
+// {asked, served, text, tried: [{precision, passed, bound, lowest_cosine, ...}], named: where one was tried}
 nlohmann::ordered_json precision_report(const PrecisionRecord& record);
 
 // [{kernel, calls, ...code facts}], in order of names. `cache` may be null: then without code facts.

@@ -30,6 +30,7 @@ enum class CompileMode {
 };
 // "default", "reduce-overhead", "max-autotune". Errors: kInvalidArgument listing the names.
 Result<CompileMode> parse_compile_mode(std::string_view name);
+
 // How entries in precisions below fp32 are judged before they serve (compiler/precision_gate.h).
 struct PrecisionGate {
   GateSample sample;

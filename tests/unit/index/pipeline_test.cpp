@@ -397,38 +397,32 @@ TEST_F(Pipeline, calls_have_as_many_tokens_as_the_embedder_likes) {
   EXPECT_GT(calls[1], 200 - embedder_.max_length());
 }
 
-TEST_F(Pipeline, reads_further_files_while_a_call_waits_for_an_accelerator) {
-  testing::write_corpus(docs_, 60, 4);
+TEST_F(Pipeline, makes_a_second_call_while_one_waits_for_an_accelerator) {
+  // Each file fills a part.
+  for (int file = 0; file < 12; ++file) {
+    std::string text;
+    for (int paragraph = 0; paragraph < 3; ++paragraph) {
+      for (int word = 0; word < 50; ++word) text += fmt::format("w{}x{} ", file, 50 * paragraph + word);
+      text += "\n\n";
+    }
+    write_text(docs_ / fmt::format("{}.txt", file), text);
+  }
   embedder_.bulk = 100;
   embedder_.waiting = 2;
   std::mutex mutex;
   std::condition_variable changed;
-  int reads = 0, calls = 0;
-  DocumentSource source = testing::fake_source();
-  const auto read = source.read;
-  source.read = [&](const fs::path& path) {
-    {
-      const std::lock_guard lock(mutex);
-      ++reads;
-    }
-    changed.notify_all();
-    return read(path);
-  };
-  // The first call ends when a file was read after it had begun: one worker alone would wait for good.
+  int calls = 0;
+  // The first call ends when another one has begun: one worker alone would wait for good.
   embedder_.before = [&](int64_t) {
     std::unique_lock lock(mutex);
-    if (calls++ > 0) return;
-    const int begun = reads;
-    EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return reads > begun; }));
+    ++calls;
+    changed.notify_all();
+    if (calls == 1) {
+      EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return calls > 1; }));
+    }
   };
-  const auto store = IndexStore::open(db_, embedder_.space());
-  ASSERT_TRUE(store);
-  IndexOptions options;
-  options.paths = {docs_};
-  options.threads = 1;
-  const auto summary = index_files(**store, embedder_, source, options, observer_);
-  ASSERT_TRUE(summary) << summary.error().message;
-  EXPECT_EQ(summary->indexed, 60);
+  EXPECT_EQ(index({docs_}, 1).indexed, 12);
+  EXPECT_GT(calls, 12);
 }
 
 TEST_F(Pipeline, two_indexers_of_one_file_take_turns) {

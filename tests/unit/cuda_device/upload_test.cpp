@@ -188,7 +188,7 @@ TEST_F(Upload, goes_on_while_code_is_loaded_and_graphs_are_made) {
   std::vector<NamedBlob> named;
   for (size_t i = 0; i < blobs.size(); ++i) named.push_back({names[i], &blobs[i]});
   ASSERT_TRUE(device->load_code(named));
-  const auto program = device->bind(large_program(), constants);
+  const auto program = CudaProgram::bind(large_program(), device, constants, {.mode = LaunchMode::kGraphs});
   ASSERT_TRUE(program) << program.error().message;
   fake::state().before_copy = nullptr;
   fake::state().before_load = fake::state().before_instantiate = nullptr;

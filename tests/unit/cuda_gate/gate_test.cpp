@@ -125,6 +125,7 @@ class Gate : public testing::Test {
     compilation.cache = o.cache;
     compilation.gate = PrecisionGate{.sample = sample_, .weights = [weights] { return weights; }};
     compilation.names_precision = named;
+    compilation.mode = CompileMode::kReduceOverhead;  // graphs are there when the sample runs
     // Constants outlive the builder, as the builder's contract says.
     const std::shared_ptr<ConstantSource> borrowed(o.constants.get(), [](ConstantSource*) {});
     o.builder = std::make_unique<GraphEntryBuilder>(graph_, borrowed, compilation);

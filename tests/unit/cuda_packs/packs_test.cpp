@@ -90,13 +90,18 @@ class Packs : public CudaTest {
 TEST_F(Packs, bulk_work_reaches_the_driver_in_passes_of_the_device_s_size) {
   Model model(open_loaded(), "sample");
   ASSERT_EQ(model.device->target().pack_tokens, 16'384);
+  Texts first({1});
+  ASSERT_TRUE(model.runner.run(first.spans, first.out));
+  ASSERT_TRUE(model.program().prepare());
+  const auto before = model.program().statistics().counts;
+  tokens_.clear();
   Texts texts(equal_lengths(600, 128));  // 76,800 tokens
   ASSERT_TRUE(model.runner.run(texts.spans, texts.out));
   EXPECT_EQ(texts.out, texts.expected);
   EXPECT_EQ(sorted(), (std::vector<int64_t>{11'264, 16'384, 16'384, 16'384, 16'384}));
   // One replay a pass: nothing is launched by itself.
-  EXPECT_EQ(model.program().statistics().counts.replays, 5U);
-  EXPECT_EQ(model.program().statistics().counts.launches, 0U);
+  EXPECT_EQ(model.program().statistics().counts.replays, before.replays + 5U);
+  EXPECT_EQ(model.program().statistics().counts.launches, before.launches);
 }
 
 TEST_F(Packs, shrink_until_they_fit_below_the_memory_limit) {

@@ -32,13 +32,13 @@ tests release -LE retrieval
 if $all; then
   # Sanitizers where parsing, ownership and threads are; kernels are checked by their own fenced-memory tests.
   asan=(test_base test_symbolic test_runtime test_graph test_models_files test_tokenizers test_documents test_index
-    test_server test_pull test_loop test_cache test_cuda test_cuda_device)
+    test_server test_pull test_loop test_cache test_cuda test_cuda_device test_packs test_cuda_packs)
   stage AddressSanitizer and UBSan
   scripts/build.sh asan --target "${asan[@]}"
   tests asan -R "$(named "${asan[@]}")"
   stage fuzzers
   scripts/fuzz.sh all 60
-  tsan=(test_runtime test_index test_server test_cache test_cuda_device)
+  tsan=(test_runtime test_index test_server test_cache test_cuda_device test_packs test_cuda_packs)
   stage ThreadSanitizer
   scripts/build.sh tsan --target "${tsan[@]}"
   tests tsan -R "$(named "${tsan[@]}")"

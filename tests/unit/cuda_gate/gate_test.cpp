@@ -16,8 +16,8 @@
 #include "runtime/device/registry.h"
 #include "tests/gpu/program_run.h"
 #include "tests/gpu/random_tensor.h"
+#include "tests/unit/cuda_device/fake/evaluated_kernels.h"
 #include "tests/unit/cuda_device/fake/fake_cuda.h"
-#include "tests/unit/cuda_gate/evaluated_kernels.h"
 #include "tests/unit/models_files/temporary_dir.h"
 
 namespace edge_infer::test {
@@ -59,19 +59,13 @@ class Gate : public testing::Test {
     auto graph = small_encoder();
     ASSERT_TRUE(graph) << graph.error().message;
     graph_ = *std::move(graph);
-    std::mt19937_64 random(5);
-    for (const GraphConstant& constant : graph_.constants()) {
-      const Value& value = graph_.value(constant.value);
-      std::vector<int64_t> sizes;
-      for (const SymInt& size : value.type.sizes) sizes.push_back(size.constant().value_or(1));
-      weights_[value.name] = normal_tensor(value.type.dtype, std::move(sizes), 0.2, random);
-    }
+    weights_ = small_encoder_constants(graph_);
     FakeCompiler compiler;
     for (const DType precision : {DType::kF16, DType::kBF16, DType::kF32}) {
       const auto compiled =
           compile(graph_, device_->target(), *generator_, compiler, {.precision = precision});
       ASSERT_TRUE(compiled) << compiled.error().message;
-      ASSERT_TRUE(give_meaning(*compiled));
+      give_meaning(*compiled);
     }
     set_ids();
   }

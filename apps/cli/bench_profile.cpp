@@ -50,6 +50,7 @@ Result<PassProfile> profile_pass(const ModelEmbedder& embedder, int64_t length, 
   PassProfile profile{.device = embedder.device().target().name,
                       .length = length,
                       .batch = batch,
+                      .is_one_worker = embedder.device().target().splits_rows,
                       .kernels = {},
                       .peak = embedder.device().peak()};
   const std::vector<int64_t> lengths(static_cast<size_t>(batch), length);
@@ -84,8 +85,8 @@ void print_profile(const PassProfile& profile) {
       line->bytes += kernel.cost.bytes;
     }
   const bool knows_bytes = profile.peak.bytes > 0;
-  fmt::print("  {} tokens on {}, best of each call: {:.3f} ms\n", profile.length * profile.batch,
-             profile.device, total.seconds * 1e3);
+  fmt::print("  {} tokens on {}{}, best of each call: {:.3f} ms\n", profile.length * profile.batch,
+             profile.is_one_worker ? "one worker of " : "", profile.device, total.seconds * 1e3);
   fmt::print("  {:>9} {:>7} {:>5} {:>9} {:>7} {:>10}  kernel\n", "ms", "%", "calls", "GFLOP/s", "GB/s",
              knows_bytes ? "% roofline" : "% of peak");
   const auto print = [&](const std::string& name, const Line& line) {

@@ -18,6 +18,7 @@ struct PassProfile {
   };
   std::string device;  // of the program, as its target names it
   int64_t length = 0, batch = 0;
+  bool is_one_worker = true;    // the executor would share the rows out to more of them
   std::vector<Kernel> kernels;  // those that ran, in order
   DevicePeak peak;
 };

@@ -54,6 +54,14 @@ double sample_peak(const LoadedKernel& kernel, int workers) {
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
+// Of one core, the best of many samples: one alone may have been interrupted.
+double best_peak(const LoadedKernel& kernel) {
+  constexpr int kSamples = 50;
+  double best = 0;
+  for (int i = 0; i < kSamples; ++i) best = std::max(best, sample_peak(kernel, 1));
+  return best;
+}
+
 struct Row {
   int64_t length = 0;
   double best = 0, median = 0, p99 = 0;  // ms
@@ -140,7 +148,7 @@ Status bench(const BenchArguments& a) {
     if (a.profile || !a.trace.empty()) {
       EDGE_INFER_ASSIGN(PassProfile profile, profile_pass(*embedder, length, a.batch, a.seconds));
       // A processor's peak is what was measured, an accelerator's what its data sheet says.
-      if (peak) profile.peak.flops = sample_peak(*peak, 1) * 1e9;
+      if (peak) profile.peak.flops = best_peak(*peak) * 1e9;
       if (a.profile && !a.as_json) print_profile(profile);
       profiles.push_back(std::move(profile));
     }
@@ -159,7 +167,8 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("bench", "time forward passes against this machine's peak");
   auto a = std::make_shared<BenchArguments>();
   add_model_options(*command, a->model, true);
-  command->add_flag("--profile", a->profile, "also print where the time of a pass goes (text only)");
+  command->add_flag("--profile", a->profile,
+                    "also print where the time of a pass goes, of one worker on a processor (text only)");
   command->add_option("--trace", a->trace,
                       "write the profile as a Chrome trace, for chrome://tracing or ui.perfetto.dev");
   command->add_flag("--eager", a->model.embedder.eager, "time the prebuilt kernels");

@@ -127,8 +127,8 @@ Result<int> import_rows(const CacheArguments& arguments) {
                 {"dropped_entries", r.dropped_entries}});
     return 0;
   }
-  fmt::print("taken: {} kernels, {} entries, {} graphs, {} measurements\n", r.kernels, r.entries, r.graphs,
-             r.tunings);
+  fmt::print("taken: {} kernels, {} entries, {} graphs, {} measurements, {} precisions judged\n", r.kernels,
+             r.entries, r.graphs, r.tunings, r.gates);
   if (r.dropped_kernels + r.dropped_entries > 0)
     fmt::print("dropped: {} kernels, {} entries{}\n", r.dropped_kernels, r.dropped_entries,
                arguments.trust ? "" : " (code is taken with --trust only)");

@@ -102,8 +102,11 @@ Status add_compilation(const ModelEmbedder& e, ordered_json& d) {
   ordered_json candidates = ordered_json::array();
   for (size_t f = 0; f < compiled.forms.size(); ++f)
     for (size_t n = 0; n < compiled.forms[f].nests.size(); ++n)
-      if (const auto tuned = stored_tuning(compiled.forms[f].nests[n], compiled.rows[f], site, *e.cache()))
-        candidates.push_back(describe_candidates(*tuned, compiled.kernels[compiled.form_kernels[f][n]].name));
+      if (const auto tuned = stored_tuning(compiled.forms[f].nests[n], compiled.rows[f], site, *e.cache())) {
+        // Forms may share nests.
+        ordered_json row = describe_candidates(*tuned, compiled.kernels[compiled.form_kernels[f][n]].name);
+        if (std::ranges::find(candidates, row) == candidates.end()) candidates.push_back(std::move(row));
+      }
   d["candidates"] = candidates;
   return {};
 }
@@ -199,6 +202,8 @@ Status explain(const ModelOptions& options, bool as_json) {
   EDGE_INFER_ASSIGN(const std::filesystem::path dir, resolve_model(options.model));
   EDGE_INFER_ASSIGN(const std::unique_ptr<ModelEmbedder> embedder,
                     ModelEmbedder::open(dir, options.embedder));
+  // What serves in the end is what is explained.
+  let_compilation_finish(*embedder);
   // One real call, so that the arena's peak is that of a text.
   const std::string text = "explain";
   EDGE_INFER_RETURN_IF_ERROR(embedder->embed(std::span(&text, 1), "", nullptr));
@@ -216,7 +221,6 @@ Status explain(const ModelOptions& options, bool as_json) {
   else
     print_text(d);
   std::fflush(stdout);
-  let_compilation_finish(*embedder);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/target.h"
@@ -26,26 +27,30 @@ std::unexpected<Error> no_device(const Driver& driver, DriverCode code) {
   return fail(ErrorCode::kUnsupported, "no CUDA device: {}", driver.describe(code));
 }
 
-Result<DeviceOrdinal> choose(const Driver& driver, std::string_view select) {
+// The index that `select` asks for; nothing for a UUID.
+Result<std::optional<int>> index_of(std::string_view select) {
+  int index = 0;
+  if (select.empty()) return index;
+  if (select.starts_with("GPU-")) return std::nullopt;
+  const auto [end, error] = std::from_chars(select.data(), select.data() + select.size(), index);
+  if (error != std::errc{} || end != select.data() + select.size() || index < 0)
+    return fail(ErrorCode::kInvalidArgument, "CUDA device \"{}\", expected an index or \"GPU-<uuid>\"",
+                select);
+  return index;
+}
+
+Result<DeviceOrdinal> choose(const Driver& driver, std::string_view select, std::optional<int> index) {
   int count = 0;
   if (const DriverCode code = driver.device_get_count(&count); code != driver_code::kSuccess)
     return no_device(driver, code);
-  int wanted = 0;
-  const bool by_uuid = select.starts_with("GPU-");
-  if (!select.empty() && !by_uuid) {
-    const auto [end, error] = std::from_chars(select.data(), select.data() + select.size(), wanted);
-    if (error != std::errc{} || end != select.data() + select.size() || wanted < 0)
-      return fail(ErrorCode::kInvalidArgument, "CUDA device \"{}\", expected an index or \"GPU-<uuid>\"",
-                  select);
-  }
   DeviceOrdinal found = -1;
   for (int i = 0; i < count; ++i) {
     DeviceOrdinal ordinal = 0;
     DeviceUuid uuid{};
     if (const DriverCode code = driver.device_get(&ordinal, i); code != driver_code::kSuccess)
       return no_device(driver, code);
-    if (!by_uuid) {
-      if (i == wanted) return ordinal;
+    if (index) {
+      if (i == *index) return ordinal;
       continue;
     }
     if (driver.device_get_uuid(&uuid, ordinal) != driver_code::kSuccess) continue;
@@ -100,8 +105,9 @@ Status CudaDevice::read_facts(DeviceOrdinal ordinal) {
 
 Result<std::shared_ptr<const CudaDevice>> CudaDevice::open(const CudaDeviceOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  EDGE_INFER_ASSIGN(const std::optional<int> index, index_of(options.select));
   EDGE_INFER_ASSIGN(std::shared_ptr<const Driver> driver, Driver::open());
-  EDGE_INFER_ASSIGN(const DeviceOrdinal ordinal, choose(*driver, options.select));
+  EDGE_INFER_ASSIGN(const DeviceOrdinal ordinal, choose(*driver, options.select, index));
   const std::shared_ptr<CudaDevice> device(new CudaDevice);
   device->driver_ = std::move(driver);
   device->ordinal_ = ordinal;

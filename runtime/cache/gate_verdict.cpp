@@ -40,7 +40,7 @@ std::string PrecisionRecord::describe() const {
   if (tried.empty())
     return fmt::format("{} was asked for, {} serves", precision_name(asked), precision_name(served));
   std::string out = fmt::format("{} was asked for ({}), {} serves", precision_name(asked),
-                                named ? "by name" : "the default", precision_name(served));
+                                named ? "by name" : "by default or auto", precision_name(served));
   for (const GateVerdict& verdict : tried) out += "; " + verdict.describe();
   return out;
 }

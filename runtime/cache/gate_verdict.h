@@ -36,7 +36,7 @@ struct PrecisionRecord {
   bool named = false;  // by the user; told apart only where something was judged
   DType served = DType::kF32;
   std::vector<GateVerdict> tried{};  // in order; empty where nothing had to be judged
-  // "fp16 was asked for (the default), bf16 serves; fp16 failed: ...; bf16 passed: ..."
+  // "fp16 was asked for (by default or auto), bf16 serves; fp16 failed: ...; bf16 passed: ..."
   std::string describe() const;
 };
 

@@ -160,6 +160,11 @@ check(r.returncode == 0 and "not compiled within" in r.stderr and len(json.loads
       f"a compiler that hangs is said: {r.returncode} {r.stderr[:300]}")
 
 # explain, bench
+first = json.loads(run("explain", "--model", MODEL, "--precision", "bf16", "--json", env={**env, "EDGE_INFER_CACHE": str(tmp / "first")}).out)
+check(first["entries"][0]["precision"]["served"] == "bf16" and len(first["entries"][0]["precision"]["tried"]) == 1
+      and any(k["kernel"].startswith("kernel:") for k in first["entries"][0]["kernels"]), "explain on an empty cache tells what serves in the end")
+wrong = cli("embed", "--model", MODEL, "--device", "cuda:x", "x")
+check(wrong.code == 1 and "expected an index or" in wrong.err, f"a wrong name of a device is an error of its own: {wrong.err}")
 e = json.loads(cli("explain", "--model", MODEL, "--json").out)
 check(e["dimensions"] == 384 and len(e["entries"]) == 1 and e["entries"][0]["guards"], "explain --json")
 text = cli("explain", "--model", MODEL).out

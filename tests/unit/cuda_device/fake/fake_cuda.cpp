@@ -135,8 +135,9 @@ bool launch_fails() {
 }
 
 // Functions that need a context do nothing without one, and nothing at all after a sticky error.
+#define FAKE_LOCK const std::lock_guard guard(lock())
 #define FAKE_ENTER                                  \
-  const std::lock_guard guard(lock());              \
+  FAKE_LOCK;                                        \
   if (state().sticky != kOk) return state().sticky; \
   if (pushed == 0) return 201 /* CUDA_ERROR_INVALID_CONTEXT */
 
@@ -145,6 +146,7 @@ bool launch_fails() {
 namespace impl {
 
 DriverCode init(unsigned) {
+  FAKE_LOCK;
   return state().init_code;
 }
 DriverCode get_error_name(DriverCode code, const char** text) {
@@ -161,10 +163,12 @@ DriverCode get_error_string(DriverCode code, const char** text) {
   return kOk;
 }
 DriverCode device_get_count(int* count) {
+  FAKE_LOCK;
   *count = state().devices;
   return kOk;
 }
 DriverCode device_get(DeviceOrdinal* device, int index) {
+  FAKE_LOCK;
   *device = index;
   return index < state().devices ? kOk : 101;
 }
@@ -177,6 +181,7 @@ DriverCode device_get_uuid(DeviceUuid* uuid, DeviceOrdinal device) {
   return kOk;
 }
 DriverCode device_total_mem(size_t* bytes, DeviceOrdinal) {
+  FAKE_LOCK;
   *bytes = state().memory_bytes;
   return kOk;
 }
@@ -213,11 +218,13 @@ DriverCode device_get_attribute(int* value, DeviceAttribute attribute, DeviceOrd
   return kOk;
 }
 DriverCode primary_context_retain(ContextHandle* context, DeviceOrdinal) {
+  FAKE_LOCK;
   ++state().contexts;
   *context = handle_of<ContextHandle>(&context_marker);
   return kOk;
 }
 DriverCode primary_context_release(DeviceOrdinal) {
+  FAKE_LOCK;
   --state().contexts;
   return kOk;
 }
@@ -231,6 +238,7 @@ DriverCode context_pop(ContextHandle* context) {
   return kOk;
 }
 DriverCode mem_get_info(size_t* free, size_t* total) {
+  FAKE_LOCK;
   *total = state().memory_bytes;
   *free = state().memory_bytes - state().device_bytes;
   return kOk;
@@ -299,6 +307,7 @@ DriverCode stream_create(StreamHandle* stream, unsigned) {
   return kOk;
 }
 DriverCode stream_destroy(StreamHandle) {
+  FAKE_LOCK;
   --state().streams;
   return kOk;
 }
@@ -319,6 +328,7 @@ DriverCode event_create(EventHandle* event, unsigned) {
   return kOk;
 }
 DriverCode event_destroy(EventHandle event) {
+  FAKE_LOCK;
   --state().events;
   delete event;
   return kOk;
@@ -430,6 +440,7 @@ DriverCode graph_create(GraphHandle* graph, unsigned) {
   return kOk;
 }
 DriverCode graph_destroy(GraphHandle graph) {
+  FAKE_LOCK;
   --state().live_graphs;
   delete graph;
   return kOk;

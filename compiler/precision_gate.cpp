@@ -4,39 +4,17 @@
 #include <cmath>
 
 #include "compiler/fallback/lower_fallback.h"
-#include "compiler/graph/evaluate.h"
+#include "compiler/fallback/run_program.h"
 #include "runtime/base/cpu.h"
 #include "runtime/base/hash.h"
 
 namespace edge_infer {
 namespace {
 
-// Outputs begin as ones in all bits (NaN): what is not written is not finite.
 Result<GateOutputs> run_sample(const Executable& program, const Graph& graph, const GateSample& sample) {
-  std::vector<std::vector<int64_t>> sizes;
-  std::vector<TensorView> inputs, outputs;
-  for (const HostTensor& tensor : sample.inputs) {
-    sizes.push_back(tensor.sizes);
-    inputs.push_back({const_cast<std::byte*>(tensor.bytes.data()), tensor.dtype, tensor.sizes});
-  }
-  EDGE_INFER_ASSIGN(const SymbolValues symbols, bind_symbols(graph, sizes));
-  GateOutputs found;
-  for (const GraphOutput& output : graph.outputs()) {
-    const TensorType& type = graph.value(output.value).type;
-    std::vector<int64_t> output_sizes;
-    for (const SymInt& size : type.sizes) {
-      EDGE_INFER_ASSIGN(const int64_t value, size.evaluate(symbols));
-      output_sizes.push_back(value);
-    }
-    EDGE_INFER_ASSIGN(HostTensor tensor, make_host_tensor(type.dtype, std::move(output_sizes)));
-    std::ranges::fill(tensor.bytes, std::byte{0xff});
-    found.tensors.push_back(std::move(tensor));
-  }
-  for (HostTensor& tensor : found.tensors)
-    outputs.push_back({tensor.bytes.data(), tensor.dtype, tensor.sizes});
-  const std::unique_ptr<RunContext> context = program.make_context();
-  EDGE_INFER_RETURN_IF_ERROR(program.run(*context, inputs, outputs, worker_budget()));
-  return found;
+  EDGE_INFER_ASSIGN(std::vector<HostTensor> outputs,
+                    run_bound(graph, program, sample.inputs, worker_budget()));
+  return GateOutputs{std::move(outputs)};
 }
 
 bool is_finite(std::span<const double> row) {

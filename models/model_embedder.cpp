@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "compiler/codegen/registry.h"
-#include "compiler/graph/print.h"
 #include "compiler/graph_entry_builder.h"
 #include "models/cost.h"
 #include "models/fingerprint.h"
@@ -110,7 +109,7 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   const bool routes = options.device == "auto" && options.precision.empty() &&
                       compilation.accelerator.compiles() && compilation.host.compiles();
   const CompileSite host = compilation.host;
-  std::string identity = routes ? print(sentence.graph) : "";
+  std::string identity = routes ? graph_identity(sentence.graph) : "";
   e->module_ = std::make_unique<Module>(
       std::make_unique<GraphEntryBuilder>(std::move(sentence.graph), e->constants_, std::move(compilation)));
   e->runner_ = std::make_unique<PackRunner>(*e->module_, e->device_->target(), e->settings_, packs);

@@ -97,8 +97,8 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
   const std::vector<int64_t> lengths(static_cast<size_t>(batch), row.length);
   const int64_t tokens = batch * row.length;
   const double gflops = graph_flops(graph, lengths) / row.best / 1e6;
-  const Program& program = embedder.module().entries().front()->program->program();
-  const Executable& bound = *embedder.module().entries().front()->program;
+  const std::shared_ptr<const Entry> entry = embedder.module().entries().front();
+  const Executable& bound = *entry->program;
   return {{"length", row.length},
           {"batch", batch},
           {"threads", embedder.threads()},
@@ -110,7 +110,7 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
           {"gflops", gflops},
           {"peak_gflops", row.peak},
           {"percent_of_peak", row.peak > 0 ? 100 * gflops / row.peak : 0},
-          {"bytes_moved", program_bytes(program, lengths, embedder.threads())},
+          {"bytes_moved", program_bytes(bound.program(), lengths, embedder.threads())},
           {"memory", memory_report(bound)},
           {"graphs", graph_report(bound)}};
 }

@@ -47,7 +47,7 @@ typedef struct edge_infer_error {
 /* Begins with its size, so that it can grow: edge_infer_options options = EDGE_INFER_OPTIONS_INIT; */
 typedef struct edge_infer_options {
   size_t size;           /* sizeof(edge_infer_options) */
-  const char* precision; /* "fp32", "bf16" or "auto"; NULL: "fp32" */
+  const char* precision; /* "fp32", "fp16" (GPUs), "bf16", "auto"; NULL: "fp32" on a processor, else "auto" */
   const char* device;    /* "auto", "cpu", "cuda", "cuda:1"; NULL: "auto" */
   const char*
       cache_dir; /* for kernels, packed weights, the tokenizer's image; NULL: the user's cache directory */

@@ -1,5 +1,6 @@
 #include "compiler/fallback/run_program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <utility>
@@ -73,6 +74,33 @@ class TensorConstants final : public ConstantSource {
 
 }  // namespace
 
+Result<std::vector<HostTensor>> run_bound(const Graph& graph, const Executable& bound,
+                                          std::span<const HostTensor> inputs, int max_workers) {
+  std::vector<std::vector<int64_t>> sizes;
+  std::vector<TensorView> in, out;
+  for (const HostTensor& input : inputs) {
+    sizes.push_back(input.sizes);
+    in.push_back({const_cast<std::byte*>(input.bytes.data()), input.dtype, input.sizes});
+  }
+  EDGE_INFER_ASSIGN(const SymbolValues symbols, bind_symbols(graph, sizes));
+  std::vector<HostTensor> outputs;
+  for (const GraphOutput& output : graph.outputs()) {
+    const TensorType& type = graph.value(output.value).type;
+    std::vector<int64_t> output_sizes;
+    for (const SymInt& size : type.sizes) {
+      EDGE_INFER_ASSIGN(const int64_t value, size.evaluate(symbols));
+      output_sizes.push_back(value);
+    }
+    EDGE_INFER_ASSIGN(HostTensor tensor, make_host_tensor(type.dtype, std::move(output_sizes)));
+    std::ranges::fill(tensor.bytes, std::byte{0xff});
+    outputs.push_back(std::move(tensor));
+  }
+  for (HostTensor& tensor : outputs) out.push_back({tensor.bytes.data(), tensor.dtype, tensor.sizes});
+  const std::unique_ptr<RunContext> context = bound.make_context();
+  EDGE_INFER_RETURN_IF_ERROR(bound.run(*context, in, out, max_workers));
+  return outputs;
+}
+
 Result<std::vector<HostTensor>> run_program(const Graph& graph, Program program, const Device& device,
                                             std::span<const HostTensor> inputs, const TensorMap& constants,
                                             int max_workers) {
@@ -87,24 +115,7 @@ Result<std::vector<HostTensor>> run_program(const Graph& graph, Program program,
   EDGE_INFER_RETURN_IF_ERROR(check_indices(graph, named, symbols));
   TensorConstants source(constants);
   EDGE_INFER_ASSIGN(const std::unique_ptr<Executable> bound, device.bind(std::move(program), source));
-  std::vector<HostTensor> outputs;
-  std::vector<TensorView> in, out;
-  for (const HostTensor& input : inputs)
-    in.push_back({const_cast<std::byte*>(input.bytes.data()), input.dtype, input.sizes});
-  for (const GraphOutput& output : graph.outputs()) {
-    const TensorType& type = graph.value(output.value).type;
-    std::vector<int64_t> output_sizes;
-    for (const SymInt& size : type.sizes) {
-      EDGE_INFER_ASSIGN(const int64_t value, size.evaluate(symbols));
-      output_sizes.push_back(value);
-    }
-    EDGE_INFER_ASSIGN(HostTensor tensor, make_host_tensor(type.dtype, std::move(output_sizes)));
-    outputs.push_back(std::move(tensor));
-  }
-  for (HostTensor& tensor : outputs) out.push_back({tensor.bytes.data(), tensor.dtype, tensor.sizes});
-  const std::unique_ptr<RunContext> context = bound->make_context();
-  EDGE_INFER_RETURN_IF_ERROR(bound->run(*context, in, out, max_workers));
-  return outputs;
+  return run_bound(graph, *bound, inputs, max_workers);
 }
 
 }  // namespace edge_infer

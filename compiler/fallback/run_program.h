@@ -17,4 +17,9 @@ Result<std::vector<HostTensor>> run_program(const Graph& graph, Program program,
                                             std::span<const HostTensor> inputs, const TensorMap& constants,
                                             int max_workers);
 
+// The outputs of `bound`, which computes `graph`, in order. Their memory begins as ones in all bits (NaN), so
+// that what is not written shows. Errors: of Executable::run(), and for inputs that do not fit the graph.
+Result<std::vector<HostTensor>> run_bound(const Graph& graph, const Executable& bound,
+                                          std::span<const HostTensor> inputs, int max_workers);
+
 }  // namespace edge_infer

@@ -33,7 +33,7 @@ struct GateVerdict {
 // What the gate decided for an entry.
 struct PrecisionRecord {
   DType asked = DType::kF32;
-  bool named = false;  // by the user; told apart only where something was judged
+  bool named = false;  // by the user
   DType served = DType::kF32;
   std::vector<GateVerdict> tried{};  // in order; empty where nothing had to be judged
   // "fp16 was asked for (by default or auto), bf16 serves; fp16 failed: ...; bf16 passed: ..."

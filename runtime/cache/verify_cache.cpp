@@ -101,8 +101,7 @@ std::vector<BadRow> KernelCache::verify() {
     EDGE_INFER_RETURN_IF_ERROR(check_rows(
         s, "gate",
         "SELECT id, graph_hash, target, features, settings, options, generator, compiler, weights, rule, "
-        "mac, "
-        "text FROM gate",
+        "mac, text FROM gate",
         [&](const Query& row) { return check_gate(s, row); }, bad));
     return check_rows(
         s, "tuning", "SELECT nest_hash, target, machine, schedule, nanoseconds, mac FROM tuning",
@@ -120,11 +119,8 @@ Status KernelCache::clear() {
   Status result;
   const bool cleared = state_->write("clearing", [&] {
     return result = state_->connection().script(
-               "DELETE FROM graph; DELETE FROM entry; DELETE FROM kernel; DELETE FROM tuning; DELETE FROM "
-               "gate; DELETE "
-               "FROM "
-               "machine; "
-               "DELETE FROM event; DELETE FROM counter;");
+               "DELETE FROM graph; DELETE FROM entry; DELETE FROM kernel; DELETE FROM tuning; "
+               "DELETE FROM gate; DELETE FROM machine; DELETE FROM event; DELETE FROM counter;");
   });
   if (!cleared && result) return fail(ErrorCode::kIoError, "the cache cannot be written");
   if (cleared)

@@ -1,6 +1,7 @@
 #include "backends/cuda/templates/gemm_epilogue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "backends/cuda/codegen/expr_printer.h"
@@ -135,25 +136,44 @@ class EpilogueText {
     stores_.push_back(move);
     return true;
   }
+  bool is_constant(ExprId id, double number) const {
+    const Expr& e = nest_.expr(id);
+    return e.kind == Expr::Kind::kConst && e.dtype == DType::kF32 && std::abs(e.number - number) <= 1e-7;
+  }
+  // The other operand of an f32 `op` with this number; kNoExpr where `id` is something else.
+  ExprId beside(ExprId id, loop::ScalarOp op, double number) const {
+    const Expr& e = nest_.expr(id);
+    if (e.kind != Expr::Kind::kBinary || e.op != op || e.dtype != DType::kF32) return kNoExpr;
+    if (is_constant(e.operands[1], number)) return e.operands[0];
+    return is_constant(e.operands[0], number) ? e.operands[1] : kNoExpr;
+  }
+  // x of erf(x) in f32.
+  ExprId under_erf(ExprId id) const {
+    if (id == kNoExpr) return kNoExpr;
+    const Expr& e = nest_.expr(id);
+    return e.kind == Expr::Kind::kUnary && e.op == loop::ScalarOp::kErf && e.dtype == DType::kF32
+               ? e.operands[0]
+               : kNoExpr;
+  }
+  // x of (x / 2) (erf(x / sqrt(2)) + 1).
+  ExprId under_gelu(ExprId id) const {
+    const Expr& e = nest_.expr(id);
+    if (e.kind != Expr::Kind::kBinary || e.op != loop::ScalarOp::kMul) return kNoExpr;
+    for (const size_t first : {0, 1}) {
+      const ExprId x = beside(e.operands[first], loop::ScalarOp::kMul, 0.5);
+      const ExprId scaled = under_erf(beside(e.operands[1 - first], loop::ScalarOp::kAdd, 1));
+      if (x != kNoExpr && scaled != kNoExpr && beside(scaled, loop::ScalarOp::kMul, M_SQRT1_2) == x) return x;
+    }
+    return kNoExpr;
+  }
   // erf at the grade of results of 16 bits.
   std::string cheaper(ExprId id) {
     if (!half_results_) return "";
-    const Expr& e = nest_.expr(id);
-    const auto is_erf = [&](ExprId x) {
-      const Expr& f = nest_.expr(x);
-      return f.kind == Expr::Kind::kUnary && f.op == loop::ScalarOp::kErf && f.dtype == DType::kF32;
-    };
-    const auto is_one = [&](ExprId x) {
-      const Expr& f = nest_.expr(x);
-      return f.kind == Expr::Kind::kConst && f.dtype == DType::kF32 && f.number == 1;
-    };
-    if (is_erf(id)) return fmt::format("fast_erf({})", printer_.expression(e.operands[0]));
-    if (e.kind == Expr::Kind::kBinary && e.op == loop::ScalarOp::kAdd)
-      for (const int first : {0, 1}) {
-        const ExprId erf = e.operands[static_cast<size_t>(first)];
-        if (is_erf(erf) && is_one(e.operands[static_cast<size_t>(1 - first)]))
-          return fmt::format("erf_plus_one({})", printer_.expression(nest_.expr(erf).operands[0]));
-      }
+    if (const ExprId x = under_gelu(id); x != kNoExpr) return fmt::format("gelu({})", printer_.expression(x));
+    if (const ExprId x = under_erf(id); x != kNoExpr)
+      return fmt::format("fast_erf({})", printer_.expression(x));
+    if (const ExprId x = under_erf(beside(id, loop::ScalarOp::kAdd, 1)); x != kNoExpr)
+      return fmt::format("erf_plus_one({})", printer_.expression(x));
     return "";
   }
 

@@ -51,3 +51,17 @@ inline float erf_plus_one(float x) {
 
 //@ fast_erf
 inline float fast_erf(float x) { return erf_plus_one(x) - 1.0f; }
+
+//@ gelu
+// x (erf(x / sqrt(2)) + 1) / 2 as x / (1 + 2^(x P(x^2))): erf_plus_one() with its factors in P.
+inline float gelu(float x) {
+  const float s = fminf(x * x, 30.0f);
+  float p = fmaf(1.92362063e-7f, s, -8.95981048e-6f), e, r;
+  p = fmaf(p, s, 1.45463771e-4f);
+  p = fmaf(p, s, 1.29064567e-4f);
+  p = fmaf(p, s, -0.10486811f);
+  p = fmaf(p, s, -2.30220154f);
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(p * x));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));
+  return x * r;
+}

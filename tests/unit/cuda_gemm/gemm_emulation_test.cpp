@@ -110,25 +110,51 @@ TEST_P(GemmEmulation, AgreesWithTheEvaluator) {
   }
 }
 
-// In float as on a GPU, but for the last bit of ex2.approx and rcp.approx.
-TEST(GemmFunctions, ErfPlusOneIsErf) {
+// f(x) for each x, in float as on a GPU, but for the last bit of ex2.approx and rcp.approx.
+std::vector<float> run_function(const std::string& name, std::vector<float> x) {
   const Result<EmulatedKernel> kernel = EmulatedKernel::build(
       "// launch threads=32 shared=0 per_sm=1 cluster=1 tile=1x1 waits=0\n"
       "typedef unsigned u32;\ntypedef int i32;\ntypedef long long i64;\n" +
       std::string(embedded_source("gemm_functions.cu")) +
       "extern \"C\" __global__ void k(const i64* n, const float* b0, float* b1) {\n"
-      "  for (i64 i = threadIdx.x; i < n[0]; i += 32) b1[i] = erf_plus_one(b0[i]);\n}\n");
-  ASSERT_TRUE(kernel) << kernel.error().message;
-  std::vector<float> x, y;
-  for (int i = -60'000; i <= 60'000; ++i) x.push_back(static_cast<float>(i) / 10'000);
-  for (const float large : {1e3F, 1e30F, INFINITY}) x.insert(x.end(), {large, -large});
-  x.push_back(NAN);
-  y.resize(x.size());
+      "  for (i64 i = threadIdx.x; i < n[0]; i += 32) b1[i] = " +
+      name + "(b0[i]);\n}\n");
+  EXPECT_TRUE(kernel) << kernel.error().message;
+  std::vector<float> y(x.size());
+  if (!kernel) return y;
   const std::array<EmulatedKernel::Buffer, 2> buffers = {{{x.data(), 1}, {y.data(), 1}}};
   kernel->run(1, std::vector<int64_t>{static_cast<int64_t>(x.size())}, buffers);
+  return y;
+}
+std::vector<float> arguments() {
+  std::vector<float> x;
+  for (int i = -60'000; i <= 60'000; ++i) x.push_back(static_cast<float>(i) / 10'000);
+  for (const float large : {1e3F, 1e18F}) x.insert(x.end(), {large, -large});
+  return x;
+}
+
+TEST(GemmFunctions, ErfPlusOneIsErf) {
+  std::vector<float> x = arguments();
+  x.insert(x.end(), {1e30F, -1e30F, INFINITY, -INFINITY, NAN});
+  const std::vector<float> y = run_function("erf_plus_one", x);
   EXPECT_TRUE(std::isnan(y.back()));
   for (size_t i = 0; i + 1 < x.size(); ++i)
     ASSERT_NEAR(y[i], std::erfc(-static_cast<double>(x[i])), 7e-7) << x[i];
+}
+
+// Half of x times the error of erf, and the rounding of the result.
+TEST(GemmFunctions, GeluIsGelu) {
+  const std::vector<float> x = arguments();
+  const std::vector<float> y = run_function("gelu", x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double at = static_cast<double>(x[i]), want = at / 2 * std::erfc(-at * M_SQRT1_2);
+    ASSERT_NEAR(y[i], want, 4e-7 * std::min(std::abs(at), 6.0) + 2e-7 * std::abs(want)) << x[i];
+  }
+  const std::vector<float> ends = run_function("gelu", {INFINITY, 1e30F, -1e30F, NAN});
+  EXPECT_EQ(ends[0], INFINITY);
+  EXPECT_EQ(ends[1], 1e30F);
+  EXPECT_EQ(ends[2], 0);
+  EXPECT_TRUE(std::isnan(ends[3]));
 }
 
 std::vector<Case> cases() {

@@ -51,6 +51,7 @@ typedef u16 out_type;
 #define DIM ATTENTION_DIM
 #define STAGES ATTENTION_STAGES
 #define KEYS 64
+#define BESIDE (DIM > 32)  // else one more CTA on an SM hides as much
 #define CHUNK (DIM % 64 == 0 ? 64 : 32)  // columns of a shared-memory tile: rows of 128 or 64 swizzled bytes
 #define CHUNKS (DIM / CHUNK)
 #define CHUNK_ROW (CHUNK * 2)
@@ -128,11 +129,27 @@ __device__ __forceinline__ void multiply_values(float* d, const u32* a, u64 b) {
                : INPUTS);
 #endif
 }
+__device__ __forceinline__ void commit_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int PENDING>
+__device__ __forceinline__ void wait_for_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
 // Accumulators change behind the compiler's back: pinned after a wait, or reads may move above it.
 template <int N>
 __device__ __forceinline__ void pin(float* d) {
   UNROLL for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
+
+// Position in the ring of stages.
+struct Stage {
+  u32 stage = 0, phase = 0;
+  __device__ __forceinline__ void advance() {
+    phase ^= stage;
+    stage ^= 1;
+  }
+};
 
 // Item i: head i mod HEADS of unit i / HEADS.
 struct Item {
@@ -171,16 +188,12 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
   wait_for_producers();
   const i32 items = (i32)count * ATTENTION_HEADS, grid = gridDim.x;
 
-  // Thread 0 asks for blocks in the order of their use, of this item and those after it.
+  // Thread 0 asks for blocks in the order of their use, of this item and those after it; for keys a block further than
+  // for values.
   i32 next = blockIdx.x, block = 0;
   Item ahead;
   ahead.blocks = 0;
   if (thread == 0 && next < items) ahead = find_item(next, offsets, units);
-  const auto advance = [&]() {
-    if (++block < ahead.blocks) return;
-    block = 0, next += grid;
-    if (next < items) ahead = find_item(next, offsets, units);
-  };
   const auto load_keys = [&](u32 stage) {
     if (next < items)
       load_tile(k_tiles + stage * TILE_BYTES, k_map, k_full + 8 * stage,
@@ -190,16 +203,18 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
     if (next < items)
       load_tile(v_tiles + stage * TILE_BYTES, v_map, v_full + 8 * stage,
                 ATTENTION_V_OFFSET + ahead.head / ATTENTION_GROUP * DIM, ahead.begin + block * KEYS);
+    if (++block < ahead.blocks) return;
+    block = 0, next += grid;
+    if (next < items) ahead = find_item(next, offsets, units);
   };
-  if (thread == 0)
-    for (u32 s = 0; s < STAGES; s++) load_keys(s), load_values(s), advance();
+  if (thread == 0) load_keys(0), load_values(0), load_keys(1);
 
   // 0, but the assembler cannot know.
   u32 zero;
   asm volatile("mov.u32 %0, %%clock_hi;" : "=r"(zero));
   zero >>= 31;
 
-  u32 stage = 0, phase = 0;
+  Stage keys_at, values_at;
   for (i32 i = blockIdx.x; i < items; i += grid) {
     const Item item = find_item(i, offsets, units);
     // Of this thread's two query rows, 8 apart, the first.
@@ -216,9 +231,11 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
         queries[k][3] = *(const u32*)(b + k * 16 + 8);
       }
     }
-    float result[DIM / 2], score[KEYS / 2], most[2] = {-1e30f, -1e30f}, sum[2] = {0.f, 0.f};
+    float result[DIM / 2], score[KEYS / 2], most[2] = {-1e30f, -1e30f}, sum[2] = {0.f, 0.f}, factor[2];
+    bool moved;  // the maximum: results so far get `factor`
+    u32 weights[KEYS / 4];
     UNROLL for (int e = 0; e < DIM / 2; e++) result[e] = 0.f;
-    for (i32 j = 0; j < item.blocks; j++) {
+    const auto multiply_with_keys = [&]() {
       // ptxas 13.0.88 lets the weights overwrite loop-invariant A registers of the same size, so the queries pass
       // through an xor with zero that it cannot see through; a plain move is coalesced away.
       u32 a[DIM / 16][4];
@@ -229,18 +246,25 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
           else
             a[k][e] = queries[k][e];
         }
-      barrier_wait(k_full + 8 * stage, phase);
+      barrier_wait(k_full + 8 * keys_at.stage, keys_at.phase);
       __syncwarp();  // thread 0 has been elsewhere, and products want whole warps
       pin<KEYS / 2>(score);
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
       UNROLL for (int k = 0; k < DIM / 16; k++) {
         constexpr int steps = CHUNK / 16;  // of a chunk
-        multiply_keys(score, a[k], tile_descriptor(k_tiles + stage * TILE_BYTES + k / steps * CHUNK_BYTES + k % steps * 32), k);
+        multiply_keys(score, a[k], tile_descriptor(k_tiles + keys_at.stage * TILE_BYTES + k / steps * CHUNK_BYTES + k % steps * 32), k);
       }
-      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      pin<KEYS / 2>(score);
-      if (thread == 0) load_keys(stage);
+      commit_products();
+      keys_at.advance();
+    };
+    const auto multiply_with_values = [&]() {
+      UNROLL for (int k = 0; k < KEYS / 16; k++)
+        multiply_values(result, weights + 4 * k, tile_descriptor(v_tiles + values_at.stage * TILE_BYTES + k * 16 * CHUNK_ROW));
+      commit_products();
+      values_at.advance();
+    };
+    // Of block j: scores become weights that are not yet rounded.
+    const auto weigh = [&](i32 j) {
       const i32 keys = item.rows - j * KEYS;  // from this block on
       if (keys < KEYS || (ATTENTION_CAUSAL && (j + 1) * KEYS > item.first)) {
         UNROLL for (int e = 0; e < KEYS / 2; e++) {
@@ -253,56 +277,83 @@ __device__ __forceinline__ void attention(const TMap* k_map, const TMap* v_map, 
         top[0] = fmaxf(top[0], fmaxf(score[e], score[e + 1]));
         top[1] = fmaxf(top[1], fmaxf(score[e + 2], score[e + 3]));
       }
-      if (__any_sync(~0u, (top[0] - most[0]) * ATTENTION_SCALE_LOG2E > 8.f || (top[1] - most[1]) * ATTENTION_SCALE_LOG2E > 8.f)) {
+      moved = __any_sync(~0u, (top[0] - most[0]) * ATTENTION_SCALE_LOG2E > 8.f || (top[1] - most[1]) * ATTENTION_SCALE_LOG2E > 8.f);
+      if (moved) {
         UNROLL for (int r = 0; r < 2; r++) {
           top[r] = fmaxf(top[r], __shfl_xor_sync(~0u, top[r], 1));
           top[r] = fmaxf(top[r], __shfl_xor_sync(~0u, top[r], 2));
           top[r] = fmaxf(top[r], most[r]);
-          const float factor = exp2_approx((most[r] - top[r]) * ATTENTION_SCALE_LOG2E);
+          factor[r] = exp2_approx((most[r] - top[r]) * ATTENTION_SCALE_LOG2E);
           most[r] = top[r];
-          sum[r] *= factor;
-          UNROLL for (int e = 0; e < DIM / 2; e += 4) result[e + 2 * r] *= factor, result[e + 2 * r + 1] *= factor;
+          sum[r] *= factor[r];
         }
       }
       const float shift[2] = {-most[0] * ATTENTION_SCALE_LOG2E, -most[1] * ATTENTION_SCALE_LOG2E};
-      u32 weights[KEYS / 4];
       UNROLL for (int e = 0; e < KEYS / 2; e += 4) {
-        const float w0 = exp2_approx(fmaf(score[e], ATTENTION_SCALE_LOG2E, shift[0]));
-        const float w1 = exp2_approx(fmaf(score[e + 1], ATTENTION_SCALE_LOG2E, shift[0]));
-        const float w2 = exp2_approx(fmaf(score[e + 2], ATTENTION_SCALE_LOG2E, shift[1]));
-        const float w3 = exp2_approx(fmaf(score[e + 3], ATTENTION_SCALE_LOG2E, shift[1]));
-        sum[0] += w0 + w1;
-        sum[1] += w2 + w3;
-        weights[e / 2] = pack(w0, w1);
-        weights[e / 2 + 1] = pack(w2, w3);
-      }
-      barrier_wait(v_full + 8 * stage, phase);
-      // Rows past the sequence may hold anything, and 0 x NaN is NaN: they become zeros.
-      if (keys < KEYS) {
-        const u32 tile = v_tiles + stage * TILE_BYTES;
-        const i32 units16 = (KEYS - keys) * (CHUNK_ROW / 16);
-        for (i32 u = thread; u < CHUNKS * units16; u += 128) {
-          const u32 chunk = CHUNKS > 1 ? u / units16 : 0, at = u - chunk * units16;
-          asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(tile + chunk * CHUNK_BYTES + keys * CHUNK_ROW + at * 16),
-                       "r"(0), "r"(0), "r"(0), "r"(0)
-                       : "memory");
+        UNROLL for (int r = 0; r < 2; r++) {
+          UNROLL for (int c = 2 * r; c < 2 * r + 2; c++)
+            score[e + c] = exp2_approx(fmaf(score[e + c], ATTENTION_SCALE_LOG2E, shift[r]));
+          sum[r] += score[e + 2 * r] + score[e + 2 * r + 1];
         }
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        __syncthreads();
       }
-      __syncwarp();
+    };
+    // Rounds the weights, and lets the results follow the maximum; no products are under way.
+    const auto settle = [&]() {
+      if (moved)
+        UNROLL for (int e = 0; e < DIM / 2; e += 4)
+          UNROLL for (int r = 0; r < 2; r++) result[e + 2 * r] *= factor[r], result[e + 2 * r + 1] *= factor[r];
+      UNROLL for (int e = 0; e < KEYS / 2; e += 2) weights[e / 2] = pack(score[e], score[e + 1]);
       pin<DIM / 2>(result);
       // A registers must be written before the fence.
       UNROLL for (int e = 0; e < KEYS / 4; e++) asm volatile("" : "+r"(weights[e])::"memory");
-      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-      UNROLL for (int k = 0; k < KEYS / 16; k++)
-        multiply_values(result, weights + 4 * k, tile_descriptor(v_tiles + stage * TILE_BYTES + k * 16 * CHUNK_ROW));
-      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    };
+    multiply_with_keys();
+    wait_for_products<0>();
+    pin<KEYS / 2>(score);
+    if (thread == 0) load_values(values_at.stage ^ 1), load_keys(keys_at.stage ^ 1);
+    weigh(0);
+    // The softmax of a block goes beside the products of the last one with its values, where that is worth registers.
+    for (i32 j = 1; j < item.blocks; j++) {
+      settle();
+      barrier_wait(v_full + 8 * values_at.stage, values_at.phase);
+      if (!BESIDE) {
+        __syncwarp();
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        multiply_with_values();
+        wait_for_products<0>();
+        pin<DIM / 2>(result);
+      }
+      multiply_with_keys();
+      if (BESIDE) multiply_with_values();
+      wait_for_products<BESIDE>();
+      pin<KEYS / 2>(score);
+      if (!BESIDE && thread == 0) load_values(values_at.stage ^ 1), load_keys(keys_at.stage ^ 1);
+      weigh(j);
+      if (!BESIDE) continue;
+      wait_for_products<0>();
       pin<DIM / 2>(result);
-      if (thread == 0) load_values(stage), advance();
-      if (++stage == STAGES) stage = 0, phase ^= 1;
+      if (thread == 0) load_values(values_at.stage ^ 1), load_keys(keys_at.stage ^ 1);
     }
+    settle();
+    barrier_wait(v_full + 8 * values_at.stage, values_at.phase);
+    // Rows past the sequence may hold anything, and 0 x NaN is NaN: they become zeros.
+    if (const i32 keys = item.rows - (item.blocks - 1) * KEYS; keys < KEYS) {
+      const u32 tile = v_tiles + values_at.stage * TILE_BYTES;
+      const i32 units16 = (KEYS - keys) * (CHUNK_ROW / 16);
+      for (i32 u = thread; u < CHUNKS * units16; u += 128) {
+        const u32 chunk = CHUNKS > 1 ? u / units16 : 0, at = u - chunk * units16;
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(tile + chunk * CHUNK_BYTES + keys * CHUNK_ROW + at * 16),
+                     "r"(0), "r"(0), "r"(0), "r"(0)
+                     : "memory");
+      }
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      __syncthreads();
+    }
+    __syncwarp();
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    multiply_with_values();
+    wait_for_products<0>();
+    pin<DIM / 2>(result);
     UNROLL for (int r = 0; r < 2; r++) {
       sum[r] += __shfl_xor_sync(~0u, sum[r], 1);
       sum[r] += __shfl_xor_sync(~0u, sum[r], 2);

@@ -358,7 +358,7 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
     return current->products.emplace_back(), void();
   }
   if (is("wgmma.wait_group"))
-    return wait_products(static_cast<size_t>(code[code.find("aligned ") + 8] - '0'));
+    return wait_products(x.empty() ? static_cast<size_t>(code[code.find("aligned ") + 8] - '0') : x[0].u());
   if (is("cp.async.cg")) {
     const uint64_t to = x[0].value, from = x[1].value, bytes = x[2].u();
     if (from % 16 != 0 || to % 16 != 0) defect("cp.async off 16 bytes");

@@ -69,9 +69,8 @@ bool parse(std::span<char*> arguments, Options& options) {
       options.expects_none = true;
     else if (argument == "--variant" && has_value)
       options.variant = arguments[++i];
-    else if (argument == "--every" && has_value && parse(arguments[i + 1], options.every))
-      ++i;
-    else if (argument == "--patience" && has_value && parse(arguments[i + 1], options.patience))
+    else if (has_value && ((argument == "--every" && parse(arguments[i + 1], options.every)) ||
+                           (argument == "--patience" && parse(arguments[i + 1], options.patience))))
       ++i;
     else if (std::ranges::any_of(kSections, [&](const Section& s) { return s.name == argument; }))
       options.sections.push_back(argument);

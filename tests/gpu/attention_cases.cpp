@@ -130,15 +130,17 @@ std::vector<GpuCase> attention_cases(GpuCheck& check) {
     const loop::LoopNest nest = attention_nest(shape);
     const Bound bound = attention_bound(shape.dtype, shape.out);
     for (const Batch& batch : batches) {
-      if (check.effort == 0 && batch.lengths.size() != 8) continue;
+      if ((check.effort == 0 && batch.lengths.size() != 8) || !check.takes()) continue;
       cases.push_back(nest_case(
           check.kernels, fmt::format("{}, {}", shape.label(), batch.name), nest, {},
           [nest, lengths = batch.lengths] { return operands_of(nest, lengths, 1, 1); }, bound));
     }
     // Scores of a hundred: the running maximum moves by more than 2^8.
-    cases.push_back(nest_case(check.kernels, fmt::format("{}, large scores", shape.label()), nest, {},
-                              [nest] { return operands_of(nest, {200, 70}, 4, 2); },
-                              {bound.relative, 4 * bound.absolute, 4 * bound.rms}));
+    if (check.takes())
+      cases.push_back(nest_case(check.kernels, fmt::format("{}, large scores", shape.label()), nest, {},
+                                [nest] { return operands_of(nest, {200, 70}, 4, 2); },
+                                {bound.relative, 4 * bound.absolute, 4 * bound.rms}));
+    if (!check.takes()) continue;
     if (const Result<size_t> kernel = check.kernels.add(nest))
       cases.push_back({fmt::format("{}, alone and in a batch", shape.label()),
                        [&kernels = check.kernels, kernel = *kernel, nest] {
@@ -150,12 +152,14 @@ std::vector<GpuCase> attention_cases(GpuCheck& check) {
     for (const int64_t length : {128, 512}) {
       if (check.effort == 0 || (dim == 128 && length == 128)) continue;
       const loop::LoopNest nest = attention_nest({.dim = dim, .heads = 12, .kv_heads = 12});
-      for (const Schedule& schedule : check.kernels.generator().candidates(nest))
+      for (const Schedule& schedule : check.kernels.generator().candidates(nest)) {
+        if (!check.takes()) continue;
         if (const Result<size_t> kernel = check.kernels.add(nest, schedule))
           cases.push_back({fmt::format("time of 12 heads of {}, length {}, {}", dim, length, schedule),
                            [&kernels = check.kernels, kernel = *kernel, nest, length] {
                              return time_uniform(kernels, kernel, nest, length, 32768);
                            }});
+      }
     }
   return cases;
 }

@@ -24,7 +24,7 @@ class GpuReport {
   // Quiet: passed cases are counted, not listed.
   explicit GpuReport(bool quiet) : quiet_(quiet) {}
   // Runs the cases on all cores, prints a line for each in order and one for the section. A case that takes
-  // the device longer than a minute ends the process: kernels cannot be stopped.
+  // the device longer than a Watchdog waits ends the process: kernels cannot be stopped.
   void section(const std::string& name, const std::vector<GpuCase>& cases);
   // A section that could not begin.
   void broken(const std::string& name, const std::string& why);

@@ -138,12 +138,13 @@ std::vector<GpuCase> gemm_cases(GpuCheck& check) {
     const bool large = p.n * p.k > 400'000;
     for (const Schedule& schedule : check.kernels.generator().candidates(*nest)) {
       for (const int64_t rows : large ? std::vector<int64_t>{1, 70} : std::vector<int64_t>{1, 64, 200}) {
-        if (check.effort == 0 && rows == 1) continue;
+        if ((check.effort == 0 && rows == 1) || !check.takes()) continue;
         cases.push_back(nest_case(
             check.kernels, fmt::format("{}, {} rows, {}", label, rows, schedule), *nest, schedule,
             [nest = *nest, rows] { return operands_of(nest, rows, 1); },
             bound_of(nest->buffers.back().dtype)));
       }
+      if (!check.takes()) continue;
       if (const Result<size_t> kernel = check.kernels.add(*nest, schedule))
         cases.push_back({fmt::format("{}, any number of rows, {}", label, schedule),
                          [&kernels = check.kernels, kernel = *kernel, nest = *nest] {

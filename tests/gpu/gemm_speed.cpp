@@ -115,6 +115,7 @@ std::vector<GpuCase> gemm_speed_cases(GpuCheck& check) {
     }
     for (size_t size = 0; size < kRows.size(); ++size) {
       if (check.effort == 0 && kRows[size] > 2048) break;
+      if (!check.takes()) continue;
       // Candidates are those for the hinted rows; the hint is no part of a kernel.
       loop::LoopNest hinted = *nest;
       hinted.symbols.front().hint = kRows[size];

@@ -34,6 +34,7 @@ std::vector<GpuCase> golden_graph_cases(GpuCheck& check) {
   std::vector<GpuCase> cases;
   for (const char* name : {"post_norm_encoder", "pre_norm_block", "rms_norm_swiglu", "padded_mask_softmax"})
     for (const DType precision : {DType::kF32, DType::kF16, DType::kBF16}) {
+      if (!check.takes()) continue;
       const std::string label = fmt::format("{} in {}", name, dtype_name(precision));
       Result<GoldenGraph> golden = golden_graph(name);
       if (!golden) {
@@ -80,6 +81,7 @@ std::vector<GpuCase> conformance_cases(GpuCheck& check) {
   std::vector<GpuCase> cases;
   const size_t step = check.effort == 0 ? 23 : check.effort == 1 ? 5 : 1;
   for (size_t i = 0; i < all.size(); i += step) {
+    if (!check.takes()) continue;
     const auto one = std::make_shared<const Case>(std::move(all[i]));
     const std::string label = fmt::format("{} {} {}", one->op, dtype_name(one->dtype), one->label);
     Result<GraphRun> made = GraphRun::make(check.kernels, one->graph, DType::kF32);
@@ -115,6 +117,7 @@ std::vector<GpuCase> random_graph_cases(GpuCheck& check) {
   std::vector<GpuCase> cases;
   const uint64_t graphs = check.effort == 0 ? 10 : check.effort == 1 ? 60 : 300;
   for (uint64_t seed = 0; seed < graphs; ++seed) {
+    if (!check.takes()) continue;
     const auto random =
         std::make_shared<const RandomGraph>(make_random_graph(seed, static_cast<int>(3 + seed % 38)));
     const std::string label = fmt::format("graph {}", seed);

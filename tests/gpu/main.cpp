@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include "tests/gpu/sections.h"
+#include "tests/gpu/watchdog.h"
 
 namespace edge_infer::test {
 namespace {
@@ -33,22 +35,30 @@ constexpr Section kSections[] = {
 
 struct Options {
   std::vector<std::string_view> sections;  // empty: all
-  int effort = 1;
+  int effort = 1, every = 1, patience = 30;
   bool quiet = false, expects_none = false;
   std::string variant;
 };
 
 int usage() {
   std::fputs(
-      "usage: gpu_check [--sample | --all] [--quiet] [--variant sm_90] [SECTION...]\n"
+      "usage: gpu_check [--sample | --all] [--every N] [--patience SECONDS] [--quiet] [--variant sm_90] "
+      "[SECTION...]\n"
       "sections: attention gemm golden conformance random program gemm-speed tune\n",
       stderr);
   return 2;
 }
 
+// A number of 1 to a million.
+bool parse(std::string_view text, int& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= 1 && number <= 1'000'000;
+}
+
 bool parse(std::span<char*> arguments, Options& options) {
   for (size_t i = 1; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
+    const bool has_value = i + 1 < arguments.size();
     if (argument == "--sample")
       options.effort = 0;
     else if (argument == "--all")
@@ -57,8 +67,11 @@ bool parse(std::span<char*> arguments, Options& options) {
       options.quiet = true;
     else if (argument == "--expect-no-device")
       options.expects_none = true;
-    else if (argument == "--variant" && i + 1 < arguments.size())
+    else if (argument == "--variant" && has_value)
       options.variant = arguments[++i];
+    else if (has_value && ((argument == "--every" && parse(arguments[i + 1], options.every)) ||
+                           (argument == "--patience" && parse(arguments[i + 1], options.patience))))
+      ++i;
     else if (std::ranges::any_of(kSections, [&](const Section& s) { return s.name == argument; }))
       options.sections.push_back(argument);
     else
@@ -89,12 +102,13 @@ int run(const Options& options) {
     return 1;
   }
   KernelSet kernels(*device, *compiler);
-  GpuCheck check{*device, kernels, options.effort};
   GpuReport report(options.quiet);
+  Watchdog::patience = std::chrono::seconds(options.patience);
   for (const Section& section : kSections) {
     if (!wants(options, section.name)) continue;
     const auto begin = std::chrono::steady_clock::now();
     const size_t before = kernels.size();
+    GpuCheck check{*device, kernels, options.effort, static_cast<size_t>(options.every)};
     const std::vector<GpuCase> cases = section.cases(check);
     if (const Status compiled = kernels.compile(); !compiled) {
       report.broken(std::string(section.name), compiled.error().message);

@@ -14,7 +14,12 @@ namespace edge_infer::test {
 struct GpuCheck {
   std::shared_ptr<const cuda::CudaDevice> device;
   KernelSet& kernels;
-  int effort = 1;  // 0: a sample of each section; 2: all there is
+  int effort = 1;    // 0: a sample of each section; 2: all there is
+  size_t every = 1;  // only every so many-th case of a section
+  size_t asked = 0;  // so many cases of this section were asked about
+
+  // Whether the section's next case is to be made; kernels of others are not compiled.
+  bool takes() { return asked++ % every == 0; }
 };
 
 // Attention nests over sequences of all lengths, against evaluate; and that a sequence's bits do not depend

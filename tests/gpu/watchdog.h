@@ -13,8 +13,13 @@ namespace edge_infer::test {
 
 class Watchdog {
  public:
-  explicit Watchdog(std::string what, std::chrono::seconds limit = std::chrono::seconds(30))
-      : thread_([this, what = std::move(what), limit] {
+  // What a single kernel may take. Set before the first Watchdog is made; compute-sanitizer makes kernels
+  // many times slower.
+  static inline std::chrono::seconds patience{30};
+
+  // Waits `times` the patience.
+  explicit Watchdog(std::string what, int times = 1)
+      : thread_([this, what = std::move(what), limit = times * patience] {
           std::unique_lock lock(mutex_);
           if (finished_.wait_for(lock, limit, [this] { return done_; })) return;
           std::printf("FAIL %s: no end after %lld s\n", what.c_str(), static_cast<long long>(limit.count()));

@@ -28,12 +28,14 @@ bool is_half(DType dtype) {
 
 class EpilogueText {
  public:
-  EpilogueText(const loop::LoopNest& nest, const GemmNest& product, int tile_columns, bool stages_columns)
+  EpilogueText(const loop::LoopNest& nest, const GemmNest& product, int tile_columns, bool stages_columns,
+               bool in_bulk)
       : nest_(nest),
         product_(product),
         guarded_(product.n % tile_columns != 0),
         paired_(product.n % 2 == 0),
         stages_columns_(stages_columns),
+        in_bulk_(in_bulk),
         printer_(nest, lines_,
                  {.leaf = [this](ExprId e) { return load(e); },
                   .node = [this](ExprId e) { return cheaper(e); },
@@ -60,6 +62,12 @@ class EpilogueText {
     };
     for (size_t i = 0; i < nest_.buffers.size(); ++i) add(pointer_type(i), fmt::format("b{}", i));
     for (size_t i = 0; i < nest_.symbols.size(); ++i) add("i64", fmt::format("s{}", i));
+    for (const Move& move : stores_)
+      if (in_bulk_ && move.way == Way::kTile) {
+        fields += fmt::format("  const TMap* map{};\n", move.tile);
+        from += fmt::format("{}&map{}", from.empty() ? "" : ", ", result.maps.size() + 2);
+        result.maps.push_back({move.buffer, buffer(move.buffer).dtype, move.at.row, 64, 16, 128});
+      }
     result.slots = fmt::format("{{{}}}", from);
     result.text = fmt::format("// What the epilogue reads and writes.\nstruct Slots {{\n{}}};\n", fields) +
                   tiles + element + pairs;
@@ -286,17 +294,36 @@ class EpilogueText {
         text += fmt::format("{} == {} ? {} : ", number, i, address(*moves[i], "m", "n"));
       return text + address(*moves.back(), "m", "n");
     };
+    std::string maps;
+    if (in_bulk_) {
+      std::string map, column;
+      for (size_t i = 0; i < out.size(); ++i) {
+        const bool last = i + 1 == out.size();
+        map += last ? fmt::format("c.map{}", i) : fmt::format("tile == {0} ? c.map{0} : ", i);
+        column += last ? fmt::format("n + {}", out[i]->at.offset)
+                       : fmt::format("tile == {} ? n + {} : ", i, out[i]->at.offset);
+      }
+      maps = fmt::format(
+          "FN const TMap* result_map(const Slots& c, i32 tile) {{\n  return {};\n}}\n"
+          "FN i32 result_column(i32 tile, i32 n) {{\n  return {};\n}}\n",
+          map, column);
+    } else {
+      maps =
+          "FN const void* result_map(const Slots& c, i32 tile) {\n  return 0;\n}\n"
+          "FN i32 result_column(i32 tile, i32 n) {\n  return n;\n}\n";
+    }
     return fmt::format(
-        "// Where staged operands and results lie.\n"
-        "FN const float* column_operand(const Slots& c, i32 operand, i32 n) {{\n  return {};\n}}\n"
-        "FN const u16* tile_operand(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n"
-        "FN u16* tile_result(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n",
-        choice(columns, "operand"), choice(in, "tile"), choice(out, "tile"));
+               "// Where staged operands and results lie.\n"
+               "FN const float* column_operand(const Slots& c, i32 operand, i32 n) {{\n  return {};\n}}\n"
+               "FN const u16* tile_operand(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n"
+               "FN u16* tile_result(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n",
+               choice(columns, "operand"), choice(in, "tile"), choice(out, "tile")) +
+           maps;
   }
 
   const loop::LoopNest& nest_;
   const GemmNest& product_;
-  bool guarded_, paired_, stages_columns_;
+  bool guarded_, paired_, stages_columns_, in_bulk_;
   bool half_results_ = false;
   bool inside_ = false;
   int tile_loads_ = 0, tile_stores_ = 0, column_loads_ = 0;
@@ -328,8 +355,8 @@ Status accepts_epilogue(const loop::LoopNest& nest, const GemmNest& product) {
 }
 
 GemmEpilogue gemm_epilogue(const loop::LoopNest& nest, const GemmNest& product, int tile_columns,
-                           bool stages_columns) {
-  return EpilogueText(nest, product, tile_columns, stages_columns).text();
+                           bool stages_columns, bool in_bulk) {
+  return EpilogueText(nest, product, tile_columns, stages_columns, in_bulk).text();
 }
 
 }  // namespace edge_infer::cuda

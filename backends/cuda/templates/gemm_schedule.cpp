@@ -63,11 +63,16 @@ const GemmTile* named(std::string_view name) {
 
 }  // namespace
 
+bool stores_in_bulk(const GemmTile& tile, const EpilogueSpace& space) {
+  return tile.ping_pong && space.results_only && space.blocks > 0;
+}
+
 std::optional<TileFit> fit(const GemmTile& tile, const EpilogueSpace& space, const CudaTarget& target) {
   // The sums leave too few registers for a second operand's fragments.
   if (tile.wgmma && tile.blocks * tile.columns > 320 && space.blocks > 1) return std::nullopt;
   const int stage = (tile.rows + tile.columns) * 128,
-            epilogue = tile.warps() * (space.blocks * 2048 + space.columns * tile.columns * 4);
+            blocks = space.blocks * (stores_in_bulk(tile, space) ? 2 : 1),
+            epilogue = tile.warps() * (blocks * 2048 + space.columns * tile.columns * 4);
   for (int per_sm = tile.per_sm; per_sm > 0; --per_sm) {
     const int most = (target.shared_bytes + kReserved) / per_sm - kReserved;
     for (int stages = tile.stages; stages >= std::max(2, tile.stages - (per_sm > 1 ? 2 : 4)); --stages) {

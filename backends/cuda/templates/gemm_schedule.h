@@ -30,7 +30,11 @@ struct GemmTile {
 // Shared memory that an epilogue takes: blocks of 2 KB a warp, and f32 operands of a tile's columns a warp.
 struct EpilogueSpace {
   int blocks = 1, columns = 0;
+  bool results_only = false;  // no operands lie in the blocks
 };
+// Whether results leave by the copy engine (gemm_epilogue.cu), from twice as many blocks: where many tiles
+// follow one another, as with warpgroups that take turns.
+bool stores_in_bulk(const GemmTile& tile, const EpilogueSpace& space);
 // How often a tile fits into an SM.
 struct TileFit {
   int stages = 0, per_sm = 0, shared_bytes = 0;

@@ -39,12 +39,14 @@ Result<Product> product(const loop::LoopNest& nest, const CudaTarget& target) {
   for (const Symbol& symbol : nest.symbols) hints[symbol.name] = symbol.hint;
   // What TMA cannot read is read by the threads.
   const bool wgmma = target.has_wgmma && gemm.whole_boxes();
-  const GemmEpilogue epilogue = gemm_epilogue(nest, gemm, 64, wgmma);
+  const GemmEpilogue epilogue = gemm_epilogue(nest, gemm, 64, wgmma, false);
   const GemmShape shape{.n = gemm.n,
                         .k = gemm.k,
                         .rows = std::max<int64_t>(gemm.rows.evaluate(hints).value_or(1), 1),
                         .wgmma = wgmma,
-                        .space = {.blocks = epilogue.warp_blocks(), .columns = epilogue.column_loads}};
+                        .space = {.blocks = epilogue.warp_blocks(),
+                                  .columns = epilogue.column_loads,
+                                  .results_only = epilogue.tile_loads == 0}};
   return Product{nest, target, std::move(gemm), shape};
 }
 
@@ -88,9 +90,10 @@ std::string constants(const Product& p, const GemmTile& tile, const TileFit& fit
   std::string text = fmt::format(
       "constexpr i32 kN = {}, kK = {};\n"
       "constexpr i32 kTileN = {}, kStages = {}, kRaster = {};\n"
-      "constexpr i32 kTileLoads = {}, kTileStores = {}, kColumnLoads = {};\n",
+      "constexpr i32 kTileLoads = {}, kTileStores = {}, kColumnLoads = {};\n"
+      "constexpr bool kBulkStores = {};\n",
       gemm.n, gemm.k, tile.columns, fits.stages, kRaster, epilogue.tile_loads, epilogue.tile_stores,
-      epilogue.column_loads);
+      epilogue.column_loads, yes_no(!epilogue.maps.empty()));
   if (tile.wgmma)
     text += fmt::format(
         "constexpr i32 kBlocks = {}, kGroups = {}, kOffsetA = {};\n"
@@ -115,7 +118,8 @@ std::string entry(const Product& p, const GemmTile& tile, const TileFit& fits, c
   for (size_t i = 0; i < nest.buffers.size(); ++i)
     text += fmt::format(", {}{}* b{}", nest.buffers[i].access == loop::Access::kOut ? "" : "const ",
                         memory_type(nest.buffers[i].dtype), i);
-  if (tile.wgmma) text += ", const __grid_constant__ TMap map0, const __grid_constant__ TMap map1";
+  for (size_t i = 0; i < (tile.wgmma ? 2 + epilogue.maps.size() : 0); ++i)
+    text += fmt::format(", const __grid_constant__ TMap map{}", i);
   text += ") {\n";
   for (size_t i = 0; i < nest.symbols.size(); ++i)
     if (const std::string name = fmt::format("s{}", i); names(rows, name) || names(epilogue.slots, name))
@@ -134,7 +138,8 @@ std::string functions_for(const std::string& text) {
   return functions.select(text);
 }
 
-CudaLaunch launch_of(const Product& p, const GemmTile& tile, const TileFit& fits) {
+CudaLaunch launch_of(const Product& p, const GemmTile& tile, const TileFit& fits,
+                     const GemmEpilogue& epilogue) {
   CudaLaunch launch{.threads = tile.threads(),
                     .shared_bytes = fits.shared_bytes,
                     .blocks_per_sm = fits.per_sm,
@@ -144,6 +149,7 @@ CudaLaunch launch_of(const Product& p, const GemmTile& tile, const TileFit& fits
   if (tile.wgmma) {
     launch.maps.push_back({p.gemm.a, p.gemm.dtype, p.gemm.a_row, 64, tile.rows, 128});
     launch.maps.push_back({p.gemm.gemm->weight, p.gemm.dtype, p.gemm.k, 64, tile.columns, 128});
+    launch.maps.insert(launch.maps.end(), epilogue.maps.begin(), epilogue.maps.end());
   }
   return launch;
 }
@@ -191,7 +197,8 @@ Result<GeneratedKernel> generate_gemm(const loop::LoopNest& nest, const Schedule
   EDGE_INFER_ASSIGN(const Product p, product(nest, target));
   EDGE_INFER_ASSIGN(const GemmTile* tile, parse_gemm_schedule(schedule, p.shape, target));
   const TileFit fits = *fit(*tile, p.shape.space, target);
-  const GemmEpilogue epilogue = gemm_epilogue(nest, p.gemm, tile->columns, tile->wgmma);
+  const GemmEpilogue epilogue =
+      gemm_epilogue(nest, p.gemm, tile->columns, tile->wgmma, stores_in_bulk(*tile, p.shape.space));
   const std::string kernel =
       constants(p, *tile, fits, epilogue) + "\n" + epilogue.text + "\n" +
       (tile->wgmma ? wgmma_text(p.gemm.dtype, tile->columns) : mma_text(p.gemm.dtype)) + "\n" +
@@ -203,7 +210,7 @@ Result<GeneratedKernel> generate_gemm(const loop::LoopNest& nest, const Schedule
                             .flops_per_row = 2.0 * static_cast<double>(p.gemm.n * p.gemm.k),
                             .bytes_per_row = bytes_per_row(p)};
   generated.source = {.source = fmt::format("// launch {}\n{}\n#define FN __device__ __forceinline__\n{}\n{}",
-                                            launch_of(p, *tile, fits).text(),
+                                            launch_of(p, *tile, fits, epilogue).text(),
                                             select_prelude(functions + kernel), functions, kernel),
                       .target = target.name,
                       .features = ""};

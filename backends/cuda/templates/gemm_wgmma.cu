@@ -203,5 +203,6 @@ FN void gemm(const TMap& map_a, const TMap& map_w, i32 rows, const Slots& c) {
   } else {
     if (kGroups == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
     consume(c, ring, rows, tiles_m);
+    end_stores<kBulkStores>();
   }
 }

@@ -65,6 +65,7 @@ inline float gelu(float x) {
 constexpr i32 kN = 1536, kK = 384;
 constexpr i32 kTileN = 48, kStages = 7, kRaster = 8;
 constexpr i32 kTileLoads = 0, kTileStores = 1, kColumnLoads = 1;
+constexpr bool kBulkStores = false;
 constexpr i32 kBlocks = 1, kGroups = 1, kOffsetA = 0;
 constexpr bool kPingPong = false;
 
@@ -82,6 +83,12 @@ FN const u16* tile_operand(const Slots& c, i32 tile, i32 m, i32 n) {
 }
 FN u16* tile_result(const Slots& c, i32 tile, i32 m, i32 n) {
   return c.b3 + (i64)m * 1536 + n;
+}
+FN const void* result_map(const Slots& c, i32 tile) {
+  return 0;
+}
+FN i32 result_column(i32 tile, i32 n) {
+  return n;
 }
 // One element: row m, column i1.
 FN void element(const Slots& c, i64 m, i64 i1, float sum, float x0, float& y0) {
@@ -122,9 +129,12 @@ FN void wgmma(float (&d)[24], u64 a, u64 w, u32 accumulate) {
 // in blocks of 16 x 64, so that global memory sees whole 16-byte pieces of whole lines; the operands of a block are
 // requested one block ahead. Operands of columns wait in shared memory as well where kColumnLoads counts them: from
 // global memory each would come when the products are done. Everything else epilogue() reads and writes itself.
+//
+// kBulkStores: whole blocks of results leave shared memory by the copy engine (TMA), while the warp is at the next block,
+// which has a place of its own; blocks at the end of rows or columns go through registers. There are no tile operands then.
 constexpr i32 kBlockBytes = 2048;
 constexpr i32 kBlocksInUse = kTileLoads > kTileStores ? kTileLoads : kTileStores;  // results take the operands' place
-constexpr i32 kWarpBlocks = kTileLoads > 0 ? kBlocksInUse * 2 : kBlocksInUse;
+constexpr i32 kWarpBlocks = kTileLoads > 0 || kBulkStores ? kBlocksInUse * 2 : kBlocksInUse;
 
 FN u32 shared_address(const void* p) {
   return (u32)__cvta_generic_to_shared(p);
@@ -168,6 +178,30 @@ FN void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+// All but the last kPending groups of a warp's bulk stores have been read out of shared memory.
+template <i32 kPending>
+FN void wait_for_reads(i32 lane) {
+  if (lane == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+  __syncwarp();
+}
+// A block of 16 x 64 results, which all lanes have stored.
+template <i32 kTile>
+FN void store_block(u32 block, const Slots& c, i32 m0, i32 n0) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(result_map(c, kTile)),
+               "r"(block), "r"(result_column(kTile, n0)), "r"(m0)
+               : "memory");
+}
+template <i32 kTile = 0>
+FN void store_blocks(u32 blocks, const Slots& c, i32 m0, i32 n0) {
+  store_block<kTile>(blocks + kTile * kBlockBytes, c, m0, n0);
+  if constexpr (kTile + 1 < kTileStores) store_blocks<kTile + 1>(blocks, c, m0, n0);
+}
+// Before a CTA ends.
+template <bool kAny>
+FN void end_stores() {
+  if constexpr (kAny) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 // Of the columns of a tile from n0 on.
 FN void request_columns(u32 columns, const Slots& c, i32 n0, i32 lane) {
 #pragma unroll
@@ -199,6 +233,7 @@ FN void finish_block(const float* v, u32 blocks, u32 columns, const Slots& c, i3
                      i32 lane) {
   // Addresses are made anew for each block: kept for all of them they would take the registers of sums.
   asm volatile("" : "+r"(lane), "+r"(m0));
+  if constexpr (kBulkStores) wait_for_reads<1>(lane);  // of the block before the last, which lay here
 #pragma unroll
   for (i32 j = 0; j < kWidth; j += 16) {
     u32 in[kTileLoads > 0 ? kTileLoads : 1][4], out[kTileStores > 0 ? kTileStores : 1][4];
@@ -209,6 +244,16 @@ FN void finish_block(const float* v, u32 blocks, u32 columns, const Slots& c, i3
       epilogue(c, m0 + lane / 4, n0 + j + h * 8 + lane % 4 * 2, rows, v + j / 2 + h * 4, in, out, h * 2, columns);
 #pragma unroll
     for (i32 i = 0; i < kTileStores; i++) store_fragments(blocks + i * kBlockBytes, j, lane, out[i]);
+  }
+  if constexpr (kBulkStores) {
+    const bool whole = kWidth == 64 && m0 + 16 <= rows && n0 + 64 <= kN;
+    if (whole) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (lane == 0) {
+      if (whole) store_blocks(blocks, c, m0, n0);
+      asm volatile("cp.async.bulk.commit_group;" ::: "memory");  // also an empty one: they are counted
+    }
+    if (whole) return;
   }
   __syncwarp();
 #pragma unroll
@@ -229,13 +274,13 @@ FN void finish_block(const float* v, u32 blocks, u32 columns, const Slots& c, i3
   __syncwarp();
 }
 
-// Sums v of 16 rows from m0 on, kColumns columns from n0 on. kTurn: which of the warp's two sets of blocks holds the
-// operands of the first block; column n's operands are at `columns` + 4 n. kMore: those of the first block 64 rows (kRowStep) further on are wanted next.
+// Sums v of 16 rows from m0 on, kColumns columns from n0 on. kTurn: which of the warp's two sets of blocks (where it has
+// two) is that of the first block, with its operands; column n's operands are at `columns` + 4 n. kMore: those of the first block 64 rows (kRowStep) further on are wanted next.
 template <i32 kColumns, i32 kTurn, i32 kRowStep, bool kMore, i32 kDone = 0>
 FN void finish_rows(const float* v, u32 blocks, u32 columns, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
   constexpr i32 kRest = kColumns - kDone, kWidth = kRest < 64 ? kRest : 64, kNext = kRest - kWidth;
   constexpr i32 kSet = kBlocksInUse * kBlockBytes;
-  const u32 here = blocks + (kTileLoads > 0 ? kTurn * kSet : 0), there = blocks + (1 - kTurn) * kSet;
+  const u32 here = blocks + (kTileLoads > 0 || kBulkStores ? kTurn * kSet : 0), there = blocks + (1 - kTurn) * kSet;
   if constexpr (kTileLoads > 0) {
     if constexpr (kNext > 0)
       request_block<(kNext < 64 ? kNext : 64)>(there, c, m0, n0 + kDone + kWidth, rows, lane);
@@ -458,6 +503,7 @@ FN void gemm(const TMap& map_a, const TMap& map_w, i32 rows, const Slots& c) {
   } else {
     if (kGroups == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
     consume(c, ring, rows, tiles_m);
+    end_stores<kBulkStores>();
   }
 }
 

@@ -50,6 +50,7 @@ struct Fiber {
   std::vector<std::vector<std::function<void()>>> copies{{}};    // cp.async groups, the last one open
   std::vector<std::vector<std::function<void()>>> products{{}};  // wgmma groups
   size_t committed = 0, completed = 0;                           // of those groups
+  std::vector<std::vector<std::function<void()>>> stores{{}};    // bulk store groups
 };
 struct Warp {  // of 32 fibers: what they hand each other
   uint64_t words[32][8];
@@ -339,6 +340,27 @@ inline void bulk_copy(const std::vector<Operand>& x) {
   idle = 0;
 }
 
+// Out of shared memory, which is read as late as it may be: when the group is waited for.
+inline void bulk_store(const std::vector<Operand>& x) {
+  Map map;
+  std::memcpy(&map, reinterpret_cast<const void*>(x[0].value), sizeof(map));
+  const uint64_t from = x[1].value;
+  const auto column0 = static_cast<int32_t>(x[2].u()), row0 = static_cast<int32_t>(x[3].u());
+  if (from % 1024 != 0 || map.box_columns != 64)
+    defect("a bulk store of other than swizzled rows of 128 bytes");
+  current->stores.back().push_back([=] {
+    for (uint64_t r = 0; r < map.box_rows; ++r)
+      for (uint64_t c = 0; c < map.box_columns; ++c) {
+        const uint64_t row = static_cast<uint64_t>(row0) + r, column = static_cast<uint64_t>(column0) + c;
+        uint64_t address = from + r * map.box_columns * 2 + c * 2;
+        address ^= (address >> 7 & 7) << 4;
+        const auto value = read<uint16_t>(address);
+        if (row < map.rows && column < map.columns)
+          std::memcpy(const_cast<char*>(map.base) + (row * map.columns + column) * 2, &value, 2);
+      }
+  });
+}
+
 inline void ptx(std::string_view code, const std::vector<Operand>& x) {
   const auto is = [&](std::string_view start) { return code.starts_with(start); };
   const auto has = [&](std::string_view part) { return code.find(part) != std::string_view::npos; };
@@ -371,7 +393,11 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
   if (is("cp.async.commit_group")) return current->copies.emplace_back(), void();
   if (is("cp.async.wait_group"))
     return run(current->copies, x.empty() ? static_cast<size_t>(code[code.find(' ') + 1] - '0') : x[0].u());
-  if (is("cp.async.bulk.tensor")) return bulk_copy(x);
+  if (is("cp.async.bulk.tensor")) return has(".global.shared") ? bulk_store(x) : bulk_copy(x);
+  if (is("cp.async.bulk.commit_group")) return current->stores.emplace_back(), void();
+  if (is("cp.async.bulk.wait_group"))
+    return run(current->stores,
+               x.empty() ? static_cast<size_t>(code[code.find("group ") + 6] - '0') : x[0].u());
   if (is("mbarrier.init")) {
     barriers[x[0].value / 8] = {.expected = x[1].u(), .pending = x[1].u()};
     return;
@@ -438,6 +464,7 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
 inline std::function<void()> body;
 inline void start() {
   body();
+  if (current->stores.size() > 1) defect("bulk stores that nobody waits for");
   current->done = true;
   idle = 0;
   swapcontext(&current->context, &scheduler);

@@ -12,6 +12,7 @@
 #include "tests/kernels/nest_case.h"
 #include "tests/unit/cuda_codegen/emulated_kernels.h"
 #include "tests/unit/cuda_codegen/nests.h"
+#include "tests/unit/cuda_codegen/random_nests.h"
 
 namespace edge_infer::cuda::test {
 namespace {
@@ -121,6 +122,26 @@ TEST(HoldRows, a_softmax_reads_its_row_once) {
 )");
 }
 
+TEST(HoldRows, reductions_alone_read_their_row_once) {
+  const std::string text = held(
+      nest_of("    %v0 = reduce max(b0[384*m+k]) over k:384\n"
+              "    %v1 = reduce sum(exp(b0[384*m+k] - %v0)) over k:384\n    b2[384*m] = log(%v1) + %v0"));
+  EXPECT_NE(text.find("c0[k] = b0[k+384*m]"), std::string::npos) << text;
+  EXPECT_NE(text.find("reduce max(c0[k])"), std::string::npos) << text;
+  EXPECT_NE(text.find("reduce sum(exp(c0[k] - %v0))"), std::string::npos) << text;
+}
+
+TEST(HoldRows, nests_of_random_graphs_verify_and_are_dealt_as_before) {
+  const auto nests = random_nests("cuda.sm_90a", 0, 60);
+  ASSERT_TRUE(nests) << nests.error().message;
+  size_t changed = 0;
+  for (const loop::LoopNest& nest : *nests) {
+    const std::string text = loop::print(nest);
+    changed += held(text) != text ? 1 : 0;
+  }
+  EXPECT_GT(changed, 3U) << "of " << nests->size();
+}
+
 TEST(HoldRows, what_has_its_own_local_stays_as_it_is) {
   for (const char* name : {"layer_norm", "embedding", "pool_normalize", "gelu", "softmax", "split_heads"})
     EXPECT_EQ(held(named(name)), unchanged(named(name))) << name;
@@ -150,6 +171,8 @@ TEST(HoldRows, rows_that_are_read_once_or_otherwise_stay_in_memory) {
       // A row that data chooses.
       "    %v1 = b3[m]\n    %v0 = reduce sum(b0[384*v1+k]) over k:384\n"
       "    for n:384 lane { b2[384*m+n] = b0[384*v1+n] * %v0 }",
+      // Numbers that address buffers.
+      "    %v0 = reduce max(f32(b3[m+k])) over k:1\n    for n:1 lane { b2[384*m+n] = f32(b3[m+n]) * %v0 }",
       // A length that is not constant, and a loop that begins elsewhere.
       "    %v0 = reduce sum(b0[384*m+k]) over k:S\n    for n:S lane { b2[384*m+n] = b0[384*m+n] * %v0 }",
       "    %v0 = reduce sum(b0[384*m+k]) over k:8..384\n"

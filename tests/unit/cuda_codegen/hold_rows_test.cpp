@@ -129,6 +129,9 @@ TEST(HoldRows, reductions_alone_read_their_row_once) {
   EXPECT_NE(text.find("c0[k] = b0[k+384*m]"), std::string::npos) << text;
   EXPECT_NE(text.find("reduce max(c0[k])"), std::string::npos) << text;
   EXPECT_NE(text.find("reduce sum(exp(c0[k] - %v0))"), std::string::npos) << text;
+  const std::string moments =
+      held(nest_of("    %v0, %v1 = reduce moments(b0[384*m+k]) over k:384\n    b2[384*m] = %v0 * %v1"));
+  EXPECT_NE(moments.find("reduce moments(c0[k])"), std::string::npos) << moments;
 }
 
 TEST(HoldRows, nests_of_random_graphs_verify_and_are_dealt_as_before) {
@@ -179,6 +182,7 @@ TEST(HoldRows, rows_that_are_read_once_or_otherwise_stay_in_memory) {
       "    for n:8..384 lane { b2[384*m+n] = b0[384*m+n] * %v0 }",
       // Two axes; one thread's own sum; a serial loop.
       "    %v0 = reduce sum(b0[384*m+k]) over j:2, k:384" + result,
+      "    %v0 = reduce sum(b0[384*m+k]) over k:384, j:2" + result,
       "    for n:384 lane {\n      %v0 = reduce sum(b0[384*m+k]) over k:384\n"
       "      b2[384*m+n] = b0[384*m+n] * %v0\n    }",
       "    for s:2 serial {\n      %v0 = reduce sum(b0[384*m+k]) over k:384\n"
@@ -216,6 +220,7 @@ TEST(HoldRows, as_much_as_half_of_a_threads_registers) {
   const auto locals = [](const std::string& text) { return hold_rows(parsed(text), target()).locals.size(); };
   EXPECT_EQ(locals(sum_of_norms(32'768, "f16", 1)), 1U);  // 64 elements in each of 512 threads
   EXPECT_EQ(locals(sum_of_norms(32'768, "f16", 2)), 1U);
+  EXPECT_EQ(locals(sum_of_norms(16'384, "f16", 3)), 2U);
   EXPECT_EQ(locals(sum_of_norms(65'536, "f16", 1)), 0U);
   EXPECT_EQ(locals(sum_of_norms(1'024, "f16", 4)), 3U);  // 32 elements in each of a warp's threads
   EXPECT_EQ(locals(sum_of_norms(768, "f16", 3)), 3U);

@@ -8,6 +8,9 @@
 
 namespace edge_infer::cuda {
 
+// Of all targets.
+inline constexpr int kRegistersPerSm = 65'536, kRegistersPerThread = 255;
+
 struct CudaTarget {
   std::string name;             // "cuda.sm_90a"
   std::string architecture;     // "sm_90a", as NVRTC takes it

@@ -194,4 +194,12 @@ Result<NestPlan> plan_nest(const loop::LoopNest& nest, const CudaTarget& target)
   return Planner(nest, target).plan();
 }
 
+int held_registers(const loop::LoopNest& nest, const NestPlan& plan) {
+  int64_t registers = 0;
+  for (size_t i = 0; i < plan.locals.size(); ++i)
+    if (plan.locals[i].place == Place::kRegisters)
+      registers += plan.locals[i].elements * (dtype_size(nest.locals[i].dtype) > 4 ? 2 : 1);
+  return static_cast<int>(registers);
+}
+
 }  // namespace edge_infer::cuda

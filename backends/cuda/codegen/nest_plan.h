@@ -21,6 +21,7 @@ struct Spread {
   int vector = 1;
   int64_t rounds = 0;  // turns, where their number is constant and small enough to unroll; else 0
   bool whole = false;  // the last round has iterations for all threads
+  friend bool operator==(const Spread&, const Spread&) = default;
 };
 
 enum class Place {
@@ -32,6 +33,7 @@ struct LocalPlan {
   Place place = Place::kPrivate;
   int64_t elements = 0;
   int64_t offset = 0;  // bytes within the row's shared memory
+  friend bool operator==(const LocalPlan&, const LocalPlan&) = default;
 };
 
 // A lane loop that begins with sums over the rows of a sequence: `parts` times `columns` threads, each a
@@ -39,6 +41,7 @@ struct LocalPlan {
 struct PoolPlan {
   int vector = 1, columns = 1, parts = 1;
   int64_t offset = 0;  // bytes within the row's shared memory
+  friend bool operator==(const PoolPlan&, const PoolPlan&) = default;
 };
 
 struct NestPlan {
@@ -57,6 +60,9 @@ struct NestPlan {
 
 // Errors: kUnsupported with the reason, short.
 Result<NestPlan> plan_nest(const loop::LoopNest& nest, const CudaTarget& target);
+
+// Registers of a thread that hold elements of locals.
+int held_registers(const loop::LoopNest& nest, const NestPlan& plan);
 
 // Whether the statement, in lanes of `around`, is the sum of floats over the rows of one sequence.
 bool is_pool(const loop::LoopNest& nest, const loop::Stmt& stmt, loop::AxisId around);

@@ -1,4 +1,4 @@
-// launch threads=128 shared=0 per_sm=16 cluster=1 tile=4x1 waits=1
+// launch threads=128 shared=0 per_sm=10 cluster=1 tile=4x1 waits=1
 // Prelude of generated kernels: header-free types, and what the kernel below uses.
 typedef signed char i8;
 typedef unsigned char u8;

@@ -1,4 +1,4 @@
-// launch threads=256 shared=0 per_sm=8 cluster=1 tile=1x1 waits=1
+// launch threads=256 shared=0 per_sm=4 cluster=1 tile=1x1 waits=1
 // Prelude of generated kernels: header-free types, and what the kernel below uses.
 typedef signed char i8;
 typedef unsigned char u8;

@@ -2,6 +2,12 @@
 // attention, with f16 between kernels.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 namespace edge_infer::cuda::test {
 
 struct NamedNest {
@@ -87,6 +93,48 @@ inline constexpr NamedNest kNests[] = {
         b4[70*m+n] = tanh(%v1) + b3[70*m+n]
       }
     } })"},
+    // Without locals: what hold_rows() makes of rows that are read several times.
+    {"layer_norm_held", R"(nest @layer_norm_held class f32.k1 symbols(T in 1..16384 hint 128)
+    (b0: in f16[T, 384], b1: in f32[384], b2: in f32[384], b3: out f16[T, 384]) {
+    for m:T work {
+      %v0, %v1 = reduce moments(f32(b0[k+384*m])) over k:384
+      %v2 = %v1 / 384
+      %v3 = %v2 + 0x1.197998p-40
+      %v4 = rsqrt(%v3)
+      for n:384 lane { b3[384*m+n] = f16((f32(b0[384*m+n]) - %v0) * %v4 * b1[n] + b2[n]) }
+    } })"},
+    {"rms_norm_held", R"(nest @rms_norm_held class f32.k1 symbols(T in 1..16384 hint 128)
+    (b0: in bf16[T, 2048], b1: in bf16[T, 2048], b2: in bf16[2048], b3: out bf16[T, 2048]) {
+    for m:T work {
+      %v0 = reduce sum((f32(b0[k+2048*m]) + f32(b1[k+2048*m])) * (f32(b0[k+2048*m]) + f32(b1[k+2048*m]))) over k:2048
+      %v1 = rsqrt(%v0 / 2048 + 1e-6)
+      for n:2048 lane {
+        %v2 = f32(b0[2048*m+n]) + f32(b1[2048*m+n])
+        b3[2048*m+n] = bf16(%v2 * %v1 * f32(b2[n]))
+      }
+    } })"},
+    {"softmax_held", R"(nest @softmax_held class f32.k1 symbols(R in 1..100000 hint 64)
+    (b0: in f32[R, 1000], b1: out f32[R, 1000]) {
+    for m:R work {
+      %v0 = reduce max(b0[k+1000*m]) over k:1000
+      %v1 = reduce sum(exp(b0[k+1000*m] - %v0)) over k:1000
+      for n:1000 lane { b1[1000*m+n] = exp(b0[1000*m+n] - %v0) / %v1 }
+    } })"},
 };
+
+// Adds up `rows` rows of n elements, each normalized by itself, without locals.
+inline std::string sum_of_norms(int64_t n, std::string_view dtype, int rows) {
+  std::string buffers, moments, sum = "0";
+  for (int i = 0; i < rows; ++i) {
+    buffers += fmt::format("b{}: in {}[T, {}], ", i, dtype, n);
+    moments += fmt::format("    %v{}, %v{} = reduce moments(f32(b{}[{}*m+k])) over k:{}\n", 2 * i, 2 * i + 1,
+                           i, n, n);
+    sum += fmt::format(" + (f32(b{}[{}*m+n]) - %v{}) * %v{}", i, n, 2 * i, 2 * i + 1);
+  }
+  return fmt::format(
+      "nest @n class f32.k1 symbols(T in 1..64 hint 8) ({0}b{1}: out f32[T, {2}]) {{\n  for m:T work {{\n{3}"
+      "    for n:{2} lane {{ b{1}[{2}*m+n] = {4} }}\n  }}\n}}\n",
+      buffers, rows, n, moments, sum);
+}
 
 }  // namespace edge_infer::cuda::test

@@ -50,6 +50,9 @@ std::vector<EncoderRun> runs() {
       {"split_heads", {5}},
       {"linear", {1}},
       {"linear", {131}, {}, 2e-5},
+      {"layer_norm_held", {7}},
+      {"rms_norm_held", {3}},
+      {"softmax_held", {6}},
   };
 }
 

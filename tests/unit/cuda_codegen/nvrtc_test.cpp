@@ -59,6 +59,19 @@ TEST_F(Nvrtc, compiles_every_nest_for_every_architecture) {
   }
 }
 
+TEST_F(Nvrtc, held_rows_fit_into_registers) {
+  struct Rows {
+    int64_t columns;
+    int count;
+  };
+  for (const auto& [columns, count] : {Rows{768, 1}, {1'024, 3}, {2'048, 4}, {16'384, 2}, {32'768, 1}})
+    for (const char* target : {"cuda.sm_80", "cuda.sm_90a", "cuda.sm_120"}) {
+      const auto nest = loop::parse_nest(sum_of_norms(columns, "f16", count));
+      ASSERT_TRUE(nest) << nest.error().message;
+      check(*nest, target, fmt::format("{} x {}", count, columns), std::string(target) == "cuda.sm_90a");
+    }
+}
+
 TEST_F(Nvrtc, compiles_the_nests_of_random_graphs) {
   // Another architecture each run would make failures that come and go: $EDGE_INFER_TEST_SEED rotates.
   const char* seed = std::getenv("EDGE_INFER_TEST_SEED");

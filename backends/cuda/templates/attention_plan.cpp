@@ -138,7 +138,7 @@ Result<AttentionPlan> plan_attention(const loop::LoopNest& nest, std::string_vie
 
   const auto fit = (target.shared_bytes + kSharedPerCta) / (plan.launch.shared_bytes + kSharedPerCta);
   plan.resident = std::clamp(static_cast<int32_t>(fit), 1, plan.resident);
-  plan.launch.blocks_per_sm = plan.resident;
+  plan.launch.blocks_per_sm = plan.resident * plan.rounds();
   plan.launch.waits = target.has_pdl;
   if (schedule.empty()) return plan;
   constexpr std::string_view kGrid = "grid=";

@@ -26,11 +26,14 @@ struct AttentionPlan {
   int32_t warp_rows = 0;                       // kSimt: query rows of a warp
   bool is_f64 = false;                         // kSimt: arithmetic in double
   CudaLaunch launch;
+  // How many grids of resident CTAs the own choice has: two let the hardware even out what CTAs do, which on
+  // an H200 was never slower and up to 5 % faster (docs/cuda_attention.md); the other forms were not timed.
+  int32_t rounds() const { return form == AttentionForm::kWgmma ? 2 : 1; }
 };
 
 // The form follows from nest and target alone, so that an op has one accumulation class; the schedule says
-// how many CTAs an SM is given: "grid=5". Empty: as many as stay resident. Errors: kUnsupported with the
-// reason, kInvalidArgument for a schedule that is none.
+// how many CTAs an SM is given: "grid=5". Empty: rounds() times as many as stay resident. Errors:
+// kUnsupported with the reason, kInvalidArgument for a schedule that is none.
 Result<AttentionPlan> plan_attention(const loop::LoopNest& nest, std::string_view schedule,
                                      const CudaTarget& target);
 

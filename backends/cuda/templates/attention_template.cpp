@@ -142,9 +142,11 @@ Status accepts_attention(const loop::LoopNest& nest, const CudaTarget& target) {
 std::vector<Schedule> attention_schedules(const loop::LoopNest& nest, const CudaTarget& target) {
   const Result<AttentionPlan> plan = plan_attention(nest, {}, target);
   if (!plan) return {};
-  // A grid of what stays resident starts fastest; a larger one evens out sequences of different lengths.
+  // A grid of what stays resident starts fastest; a larger one evens out sequences of different lengths. The
+  // own choice first.
   std::vector<Schedule> schedules;
-  for (const int32_t times : {1, 2, 4}) schedules.push_back(fmt::format("grid={}", plan->resident * times));
+  for (const int32_t times : {plan->rounds(), 3 - plan->rounds(), 4})
+    schedules.push_back(fmt::format("grid={}", plan->resident * times));
   return schedules;
 }
 

@@ -1,4 +1,4 @@
-// launch threads=128 shared=21536 per_sm=5 cluster=1 tile=1x1 waits=1 map=0:f16:1152:32x64:s64
+// launch threads=128 shared=21536 per_sm=10 cluster=1 tile=1x1 waits=1 map=0:f16:1152:32x64:s64
 // Prelude of generated kernels: header-free types, and what the kernel below uses.
 typedef signed char i8;
 typedef unsigned char u8;

@@ -27,9 +27,9 @@ Result<std::unique_ptr<CudaExecution>> CudaExecution::create(const CudaPlan& pla
   std::unique_ptr<CudaExecution> execution(new CudaExecution(plan));
   EDGE_INFER_RETURN_IF_ERROR(
       device.check(device.driver().stream_create(&execution->stream_, kStreamNonBlocking), "make a stream"));
-  EDGE_INFER_RETURN_IF_ERROR(
-      device.check(device.driver().event_create(&execution->done_, kEventBlockingSync | kEventDisableTiming),
-                   "make an event"));
+  for (const auto& [event, flags] : {std::pair{&execution->done_, kEventDisableTiming},
+                                     std::pair{&execution->wakes_, kEventDisableTiming | kEventBlockingSync}})
+    EDGE_INFER_RETURN_IF_ERROR(device.check(device.driver().event_create(event, flags), "make an event"));
   EDGE_INFER_ASSIGN(ExecutionMemory memory,
                     ExecutionMemory::allocate(plan, plan.classes.initial_capacity(), scarcity));
   execution->memory_ = std::make_unique<ExecutionMemory>(std::move(memory));
@@ -42,7 +42,8 @@ CudaExecution::~CudaExecution() {
   if (stream_ != nullptr) driver.stream_synchronize(stream_);
   classes_.clear();
   memory_.reset();
-  if (done_ != nullptr) driver.event_destroy(done_);
+  for (const EventHandle event : {done_, wakes_})
+    if (event != nullptr) driver.event_destroy(event);
   if (stream_ != nullptr) driver.stream_destroy(stream_);
 }
 
@@ -165,7 +166,10 @@ Status CudaExecution::wait() {
     if (code != driver_code::kNotReady) return device.check(code, "run a program");
     pause_cpu();
   } while (std::chrono::steady_clock::now() - begin < kSpin);
-  return device.check(device.driver().event_synchronize(done_), "run a program");
+  // An event that wakes is one that the GPU interrupts a processor for; had done_ been one, that could be the
+  // processor that looks, just then.
+  EDGE_INFER_RETURN_IF_ERROR(device.check(device.driver().event_record(wakes_, stream_), "run a program"));
+  return device.check(device.driver().event_synchronize(wakes_), "run a program");
 }
 
 void CudaExecution::read_outputs(const BlockLayout& layout, std::span<const TensorView> outputs) const {

@@ -76,7 +76,7 @@ class CudaExecution {
 
   const CudaPlan& plan_;
   StreamHandle stream_ = nullptr;
-  EventHandle done_ = nullptr;
+  EventHandle done_ = nullptr, wakes_ = nullptr;  // the second where the thread sleeps
   CallSizes sizes_;
   // On the heap, for the classes keep its address. Null after a failed growth.
   std::unique_ptr<ExecutionMemory> memory_;

@@ -17,6 +17,7 @@ struct Node {
   size_t index;
 };
 struct Event {
+  unsigned flags = 0;
   int queries = 0;
   double time = 0;
   StreamHandle stream = nullptr;
@@ -321,10 +322,11 @@ DriverCode stream_synchronize(StreamHandle stream) {
   }
   return kOk;
 }
-DriverCode event_create(EventHandle* event, unsigned) {
+DriverCode event_create(EventHandle* event, unsigned flags) {
   FAKE_ENTER;
   ++state().events;
   *event = new EventTag;
+  (*event)->flags = flags;
   return kOk;
 }
 DriverCode event_destroy(EventHandle event) {
@@ -344,12 +346,14 @@ DriverCode event_record(EventHandle event, StreamHandle stream) {
 }
 DriverCode event_query(EventHandle event) {
   FAKE_ENTER;
+  if ((event->flags & kEventBlockingSync) != 0) ++state().waking_queries;
   if (event->queries++ < state().queries_until_ready) return driver_code::kNotReady;
   arrive(event->stream, event->recorded);
   return kOk;
 }
 DriverCode event_synchronize(EventHandle event) {
   FAKE_ENTER;
+  if ((event->flags & kEventBlockingSync) != 0) ++state().sleeps;
   arrive(event->stream, event->recorded);
   trace("wait for " + std::to_string(event->recorded));
   return kOk;

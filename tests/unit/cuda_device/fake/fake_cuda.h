@@ -73,6 +73,8 @@ struct State {
   DriverCode init_code = driver_code::kSuccess, load_code = driver_code::kSuccess,
              tensor_map_code = driver_code::kSuccess, text_code = driver_code::kSuccess;
   int queries_until_ready = 0;  // of each event
+  int waking_queries = 0;       // queries of events that wake a thread
+  int sleeps = 0;               // waits for such events
   int64_t l2_bytes = 60 << 20;
   bool executes = true;  // kernels of replayed graphs
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 
 #include "compiler/loop/parse.h"
@@ -136,7 +137,10 @@ std::vector<GpuCase> gemm_cases(GpuCheck& check) {
       continue;
     }
     const bool large = p.n * p.k > 400'000;
-    for (const Schedule& schedule : check.kernels.generator().candidates(*nest)) {
+    std::vector<Schedule> schedules = check.kernels.generator().candidates(*nest);
+    for (Schedule& schedule : check.kernels.generator().candidates_for(*nest, 16'384))
+      if (std::ranges::find(schedules, schedule) == schedules.end()) schedules.push_back(std::move(schedule));
+    for (const Schedule& schedule : schedules) {
       for (const int64_t rows : large ? std::vector<int64_t>{1, 70} : std::vector<int64_t>{1, 64, 200}) {
         if ((check.effort == 0 && rows == 1) || !check.takes()) continue;
         cases.push_back(nest_case(

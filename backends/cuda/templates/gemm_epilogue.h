@@ -14,6 +14,7 @@ namespace edge_infer::cuda {
 struct GemmEpilogue {
   int tile_loads = 0, tile_stores = 0;  // operands and results that are staged
   int column_loads = 0;                 // operands of columns that are
+  bool results_only = false;            // what is staged is all results, and no operands
   // Of staged results, where they leave in bulk: their maps, as parameters of k() from map2 on.
   std::vector<TensorMap> maps;
   // struct Slots, column_operand(), tile_operand(), tile_result(), result_map(), result_column() and

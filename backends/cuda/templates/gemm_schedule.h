@@ -30,7 +30,7 @@ struct GemmTile {
 // Shared memory that an epilogue takes: blocks of 2 KB a warp, and f32 operands of a tile's columns a warp.
 struct EpilogueSpace {
   int blocks = 1, columns = 0;
-  bool results_only = false;  // no operands lie in the blocks
+  bool results_only = false;  // the blocks hold all results, and no operands
 };
 // Whether results leave by the copy engine (gemm_epilogue.cu), from twice as many blocks: where many tiles
 // follow one another, as with warpgroups that take turns.
@@ -55,8 +55,5 @@ std::vector<const GemmTile*> gemm_tiles(const GemmShape& shape, const CudaTarget
 Result<const GemmTile*> parse_gemm_schedule(const Schedule& text, const GemmShape& shape,
                                             const CudaTarget& target);
 Schedule gemm_schedule_text(const GemmTile& tile);
-
-// For a form of a program that serves about so many rows; right for any epilogue.
-Schedule default_gemm_schedule(int64_t n, int64_t k, int64_t rows, const CudaTarget& target);
 
 }  // namespace edge_infer::cuda

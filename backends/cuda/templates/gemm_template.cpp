@@ -46,7 +46,7 @@ Result<Product> product(const loop::LoopNest& nest, const CudaTarget& target) {
                         .wgmma = wgmma,
                         .space = {.blocks = epilogue.warp_blocks(),
                                   .columns = epilogue.column_loads,
-                                  .results_only = epilogue.tile_loads == 0}};
+                                  .results_only = epilogue.results_only}};
   return Product{nest, target, std::move(gemm), shape};
 }
 

@@ -2,6 +2,8 @@
 // warnings.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backends/cuda/codegen/nvrtc_compiler.h"
 #include "backends/cuda/templates/gemm_template.h"
 #include "compiler/loop/parse.h"
@@ -36,7 +38,12 @@ TEST_P(GemmCompile, HasNoSpillsAndNoWarnings) {
                                                 .k = n == 33 ? 75 : 1536})) {
         const Result<loop::LoopNest> nest = loop::parse_nest(text);
         ASSERT_TRUE(nest) << nest.error().message;
-        for (const Schedule& schedule : gemm_schedules(*nest, target)) {
+        // Of few rows and of many.
+        std::vector<Schedule> schedules = gemm_schedules(*nest, target);
+        for (Schedule& schedule : gemm_schedules(*nest, target, 16'384))
+          if (std::ranges::find(schedules, schedule) == schedules.end())
+            schedules.push_back(std::move(schedule));
+        for (const Schedule& schedule : schedules) {
           Result<GeneratedKernel> kernel = generate_gemm(*nest, schedule, target);
           ASSERT_TRUE(kernel) << schedule << ": " << kernel.error().message;
           sources.push_back(std::move(kernel->source));

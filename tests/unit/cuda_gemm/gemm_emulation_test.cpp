@@ -165,7 +165,9 @@ std::vector<Case> cases() {
   const NestText ragged{.half = "f16", .n = 200, .k = 136}, odd{.half = "bf16", .n = 33, .k = 72};
   return {
       {"PingPong", "cuda.sm_90a", "tile=p128s4", ragged.gelu(), {300}, 300, 2},
-      {"PingPongResidual", "cuda.sm_90a", "tile=p144", ragged.residual(), {300}, 300, 1},
+      {"PingPongWide", "cuda.sm_90a", "tile=p192", ragged.gelu(), {300}, 300, 2},
+      {"PingPongResidual", "cuda.sm_90a", "tile=p128s5", ragged.residual(), {300}, 300, 1},
+      {"PingPongRest", "cuda.sm_90a", "tile=p144", ragged.bias(), {300}, 300, 1},
       {"SharedTile", "cuda.sm_90a", "tile=c96", ragged.residual(), {201}, 201, 2},
       {"SmallTile", "cuda.sm_90a", "tile=s48", ragged.bias(), {77}, 77, 3},
       {"Mixed",

@@ -55,20 +55,38 @@ TEST(GemmTemplate, EqualNestsGiveEqualText) {
   EXPECT_EQ(generate_gemm(a, "", hopper())->source.source, generate_gemm(b, "", hopper())->source.source);
 }
 
-// Tiles that were fastest on an H200 (gpu_measured.md), up to 3 % of them.
+// Tiles that were fastest on an H200, up to 3 % of them (gpu_measured.md, docs/perf/gpu.md).
 TEST(GemmSchedule, ChoosesWhatWasFastest) {
-  const auto tile = [](int64_t n, int64_t k, int64_t rows) {
-    return default_gemm_schedule(n, k, rows, hopper());
+  const auto tile = [](int64_t n, int64_t k, int64_t rows, EpilogueSpace space) {
+    return gemm_tiles({.n = n, .k = k, .rows = rows, .space = space}, hopper()).front()->name;
   };
-  EXPECT_EQ(tile(768, 768, 128), "tile=s32");
-  EXPECT_EQ(tile(768, 768, 2048), "tile=c96");
-  EXPECT_EQ(tile(3072, 768, 512), "tile=c96");
-  EXPECT_EQ(tile(2304, 768, 2048), "tile=p144");
-  EXPECT_EQ(tile(1536, 384, 2048), "tile=c192");
-  EXPECT_EQ(tile(384, 1536, 2048), "tile=c64");
-  EXPECT_EQ(tile(384, 1536, 8192), "tile=c192");
-  EXPECT_EQ(tile(3072, 768, 8192), "tile=p128s5");
-  EXPECT_EQ(tile(768, 3072, 32768), "tile=p128s5");
+  constexpr EpilogueSpace kResults{.blocks = 1, .columns = 1, .results_only = true};
+  constexpr EpilogueSpace kResidual{.blocks = 2, .columns = 1};
+  EXPECT_EQ(tile(768, 768, 128, kResidual), "s32");
+  EXPECT_EQ(tile(768, 768, 2048, kResidual), "c96");
+  EXPECT_EQ(tile(768, 768, 16384, kResidual), "p128s5");
+  EXPECT_EQ(tile(384, 1536, 4096, kResidual), "c96");
+  EXPECT_EQ(tile(384, 1536, 8192, kResidual), "c192");
+  EXPECT_EQ(tile(768, 3072, 16384, kResidual), "c256");
+  EXPECT_EQ(tile(3072, 768, 512, kResults), "c96");
+  EXPECT_EQ(tile(1536, 384, 512, kResults), "s48");
+  EXPECT_EQ(tile(2304, 768, 16384, kResults), "p192");
+  EXPECT_EQ(tile(3072, 768, 16384, kResults), "p192");
+}
+
+// The widest sums leave registers for results that are staged, and for nothing else.
+TEST(GemmSchedule, TheWidestTileIsForStagedResults) {
+  const NestText text{.n = 3072, .k = 768};
+  const auto chosen = [&](const std::string& nest) {
+    return gemm_schedule_for(*loop::parse_nest(nest), 16'384, hopper());
+  };
+  EXPECT_EQ(chosen(text.gelu()), "tile=p192");
+  EXPECT_EQ(chosen(text.bias()), "tile=p192");
+  for (const std::string& nest : {text.residual(), text.mixed()}) {
+    const auto refused = generate_gemm(*loop::parse_nest(nest), "tile=p192", hopper());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  }
 }
 
 TEST(GemmSchedule, TilesFitAndAreNamed) {

@@ -38,9 +38,10 @@ struct TensorMap {
 struct CudaLaunch {
   int32_t threads = 128;      // of a CTA
   int32_t shared_bytes = 0;   // dynamic
-  int32_t blocks_per_sm = 1;  // CTAs that stay resident: the grid is at most this times the SMs
-  int32_t cluster = 1;        // CTAs along x; the grid is a multiple
-  int64_t tile_rows = 1;      // one item: rows x columns of the call's domain
+  int32_t blocks_per_sm = 1;  // the grid is at most this times the SMs: CTAs that stay resident, or a few
+                              // times as many, to even out what they do
+  int32_t cluster = 1;    // CTAs along x; the grid is a multiple
+  int64_t tile_rows = 1;  // one item: rows x columns of the call's domain
   int64_t tile_columns = 1;
   bool waits = true;  // executes griddepcontrol.wait before its first dependent access and before it writes:
                       // the edge to it may be programmatic
@@ -54,7 +55,7 @@ struct CudaLaunch {
   static Result<CudaLaunch> parse(std::string_view text);
   // Of a source whose first line is "// launch ...". Errors: kInvalidArgument.
   static Result<CudaLaunch> of_source(std::string_view source);
-  // CTAs for a domain: all items, but no more than stay resident; at least one cluster.
+  // CTAs for a domain: all items, but at most blocks_per_sm an SM; at least one cluster.
   int64_t grid(int64_t rows, int64_t columns, int32_t multiprocessors) const;
 };
 

@@ -14,6 +14,7 @@ case " $* " in
   *" attention "*|*" gemm "*|*" golden "*|*" conformance "*|*" random "*|*" program "*|*" tune "*|*" gemm-speed "*) exit $status ;;
 esac
 [ $status = 77 ] && exit 77
+[ $status = 2 ] && exit 2  # usage
 "$bin/gpu_model_check" --gtest_brief=1 || status=1
 if sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null); then
   # memcheck sees accesses outside of all memory; racecheck threads of a block that do not wait for each other. Under

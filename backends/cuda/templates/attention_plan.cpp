@@ -50,9 +50,9 @@ bool fits_wgmma(const loop::Attention& a) {
 }
 
 // Registers of the sources, as ptxas gives them out without spills, allow that many CTAs of 128 threads.
-int32_t wgmma_resident(const loop::Attention& a) {
+int32_t wgmma_resident(const loop::Attention& a, bool staged) {
   if (a.dim == 32) return 5;
-  if (a.dim == 64) return a.causal ? 3 : 4;
+  if (a.dim == 64) return a.causal || !staged ? 3 : 4;
   return a.dim == 96 ? 3 : 2;
 }
 int32_t mma_resident(int64_t dim) {
@@ -62,9 +62,9 @@ int32_t mma_resident(int64_t dim) {
 void plan_wgmma(const loop::LoopNest& nest, AttentionPlan& plan) {
   const loop::Attention& a = *plan.attention;
   plan.form = AttentionForm::kWgmma;
-  plan.resident = wgmma_resident(a);
   const int64_t tile = kTileRows * a.dim * 2;
   const bool staged = buffer(nest, a.out.buffer).dtype != DType::kF32;
+  plan.resident = wgmma_resident(a, staged);
   // 1,024: the tiles' swizzle wants that alignment. Then tiles, the result on its way out, barriers.
   plan.launch.threads = 128;
   plan.launch.shared_bytes =

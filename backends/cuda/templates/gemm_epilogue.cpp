@@ -54,10 +54,13 @@ class EpilogueText {
                       tiles = tile_functions();
     GemmEpilogue result{
         .tile_loads = tile_loads_, .tile_stores = tile_stores_, .column_loads = column_loads_};
+    const auto stores = std::ranges::count_if(product_.gemm->body, [](const loop::Stmt& stmt) {
+      return std::holds_alternative<loop::Store>(stmt.node);
+    });
     result.results_only =
-        tile_loads_ == 0 && tile_stores_ == std::ranges::count_if(product_.gemm->body, [](const auto& stmt) {
-                              return std::holds_alternative<loop::Store>(stmt.node);
-                            });
+        tile_loads_ == 0 && tile_stores_ == stores && std::ranges::all_of(stores_, [&](const Move& move) {
+          return move.at.offset + product_.n <= move.at.row;
+        });
     std::string fields, from;
     const auto add = [&](const std::string& type, const std::string& name) {
       if (!names(element + pairs + tiles, name)) return;

@@ -14,14 +14,15 @@ namespace edge_infer::cuda {
 struct GemmEpilogue {
   int tile_loads = 0, tile_stores = 0;  // operands and results that are staged
   int column_loads = 0;                 // operands of columns that are
-  bool results_only = false;            // what is staged is all results, and no operands
+  // What is staged is all results, each columns within the rows of its buffer, and no operands.
+  bool results_only = false;
   // Of staged results, where they leave in bulk: their maps, as parameters of k() from map2 on.
   std::vector<TensorMap> maps;
   // struct Slots, column_operand(), tile_operand(), tile_result(), result_map(), result_column() and
   // epilogue(), which call functions of gemm_functions.cu.
   std::string text;
   std::string slots;        // `{b2, b3, s0}`: what k() makes Slots of
-  int warp_blocks() const;  // kWarpBlocks of gemm_epilogue.cu
+  int warp_blocks() const;  // kWarpBlocks of gemm_epilogue.cu; twice as many where results leave in bulk
 };
 
 // Whether the statements of the gemm's body fit the slot. Errors: kUnsupported, "slot refused: ...".

@@ -30,7 +30,7 @@ struct GemmTile {
 // Shared memory that an epilogue takes: blocks of 2 KB a warp, and f32 operands of a tile's columns a warp.
 struct EpilogueSpace {
   int blocks = 1, columns = 0;
-  bool results_only = false;  // the blocks hold all results, and no operands
+  bool results_only = false;  // the blocks hold all results, columns of rows, and no operands
 };
 // Whether results leave by the copy engine (gemm_epilogue.cu), from twice as many blocks: where many tiles
 // follow one another, as with warpgroups that take turns.

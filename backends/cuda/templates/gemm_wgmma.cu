@@ -13,6 +13,7 @@ constexpr i32 kStageA = kTileM * 128, kStageW = kTileN * 128;  // bytes
 constexpr i32 kSteps = (kK + 63) / 64;                         // stages a tile
 constexpr i32 kTilesN = (kN + kTileN - 1) / kTileN;
 constexpr i32 kThreads = 128 * (kGroups + 1);
+static_assert(!kBulkStores || kBlocks * ((kTileN + 63) / 64) % 2 == 0, "blocks of tiles alternate between two places");
 
 FN void barrier_init(u32 barrier, u32 arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");

@@ -39,8 +39,9 @@ typedef u16 out_type;
 #define ATTENTION_STAGES 2
 
 // Attention over packed sequences on wgmma (sm_90a): one warpgroup a CTA, 64 query rows an item, key blocks of 64
-// counted from the sequence's first row. Queries and weights are register operands; keys and values come by TMA, STAGES
-// blocks ahead and over the borders of items; the softmax of one CTA hides behind the products of the others on its SM.
+// counted from the sequence's first row. Queries and weights are register operands; keys and values come by TMA, keys one
+// to two blocks ahead and values one, over the borders of items; the softmax of a block hides behind products of its own
+// CTA (BESIDE) and of the others on its SM.
 //
 // Class wgmma.k16.kb64: scores and results are m64nNk16 products in ascending k; a warp's 16 rows take a new maximum only
 // when a score exceeds the old one by 2^8 (exact: the factor cancels). Rows past the sequence's end compute on its last
@@ -57,6 +58,7 @@ typedef u16 out_type;
 #define CHUNK_ROW (CHUNK * 2)
 #define CHUNK_BYTES (KEYS * CHUNK_ROW)
 #define TILE_BYTES (CHUNKS * CHUNK_BYTES)
+static_assert(STAGES == 2, "Stage and the order of loads");
 
 __device__ __forceinline__ u32 shared_address(const void* p) {
   return (u32)__cvta_generic_to_shared(p);

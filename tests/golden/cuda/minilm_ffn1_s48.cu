@@ -187,9 +187,10 @@ FN void wait_for_reads(i32 lane) {
 // A block of 16 x 64 results, which all lanes have stored.
 template <i32 kTile>
 FN void store_block(u32 block, const Slots& c, i32 m0, i32 n0) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(result_map(c, kTile)),
-               "r"(block), "r"(result_column(kTile, n0)), "r"(m0)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(result_map(c, kTile)),
+      "r"(block), "r"(result_column(kTile, n0)), "r"(m0)
+      : "memory");
 }
 template <i32 kTile = 0>
 FN void store_blocks(u32 blocks, const Slots& c, i32 m0, i32 n0) {
@@ -275,7 +276,8 @@ FN void finish_block(const float* v, u32 blocks, u32 columns, const Slots& c, i3
 }
 
 // Sums v of 16 rows from m0 on, kColumns columns from n0 on. kTurn: which of the warp's two sets of blocks (where it has
-// two) is that of the first block, with its operands; column n's operands are at `columns` + 4 n. kMore: those of the first block 64 rows (kRowStep) further on are wanted next.
+// two) is that of the first block, with its operands; column n's operands are at `columns` + 4 n. kMore: those of the first
+// block 64 rows (kRowStep) further on are wanted next.
 template <i32 kColumns, i32 kTurn, i32 kRowStep, bool kMore, i32 kDone = 0>
 FN void finish_rows(const float* v, u32 blocks, u32 columns, const Slots& c, i32 m0, i32 n0, i32 rows, i32 lane) {
   constexpr i32 kRest = kColumns - kDone, kWidth = kRest < 64 ? kRest : 64, kNext = kRest - kWidth;
@@ -313,6 +315,7 @@ constexpr i32 kStageA = kTileM * 128, kStageW = kTileN * 128;  // bytes
 constexpr i32 kSteps = (kK + 63) / 64;                         // stages a tile
 constexpr i32 kTilesN = (kN + kTileN - 1) / kTileN;
 constexpr i32 kThreads = 128 * (kGroups + 1);
+static_assert(!kBulkStores || kBlocks * ((kTileN + 63) / 64) % 2 == 0, "blocks of tiles alternate between two places");
 
 FN void barrier_init(u32 barrier, u32 arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");

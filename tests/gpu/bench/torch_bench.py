@@ -15,9 +15,13 @@ import sys
 import time
 from types import SimpleNamespace
 
-import torch
-import torch.nn.functional as F
-from safetensors.torch import load_file
+try:
+    import torch
+    import torch.nn.functional as F
+    from safetensors.torch import load_file
+except ImportError as missing:
+    print(f"torch_bench: {missing}")
+    sys.exit(77)
 
 DEVICE = "cuda"
 

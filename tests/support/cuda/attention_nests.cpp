@@ -61,6 +61,7 @@ std::vector<AttentionShape> attention_shapes() {
   }
   shapes.push_back({.dim = 32, .heads = 12, .kv_heads = 12});
   shapes.push_back({.dim = 64, .heads = 3, .kv_heads = 1, .out = kSingle, .causal = true, .packed = false});
+  shapes.push_back({.dim = 64, .heads = 2, .kv_heads = 2, .out = kSingle});
   shapes.push_back({.dim = 128, .heads = 2, .kv_heads = 1, .dtype = kBrain, .out = kSingle, .packed = false});
   shapes.push_back({.dim = 64, .packed = false, .offsets = DType::kI64, .scale = 0.7});
   // mma.sync on every target.

@@ -126,6 +126,9 @@ std::vector<Emulated> cases() {
        "cuda.sm_90a",
        {.dim = 64, .heads = 2, .kv_heads = 1, .dtype = kBrain, .out = kBrain, .causal = true},
        ragged},
+      // Scores of tens: the maximum moves.
+      {"Wgmma32Large", "cuda.sm_90a", {.dim = 32, .heads = 1, .kv_heads = 1, .scale = 2}, {200, 3}},
+      {"Wgmma64Large", "cuda.sm_90a", {.dim = 64, .heads = 1, .kv_heads = 1, .scale = 2}, {200, 3}},
       {"Wgmma96", "cuda.sm_90a", {.dim = 96, .heads = 2, .kv_heads = 1, .packed = false}, {65, 20}},
       {"Wgmma128", "cuda.sm_90a", {.dim = 128, .heads = 1, .kv_heads = 1, .out = kSingle}, {70, 64}},
       {"Mma16", "cuda.sm_80", {.dim = 16}, ragged},

@@ -240,7 +240,7 @@ TEST(HoldRows, launches_as_many_ctas_as_registers_allow) {
             16);
 }
 
-// b4 makes the row one that is used raw as well, and so not held.
+// A row that is used raw as well is not held.
 TEST(HoldRows, results_have_the_bits_of_rows_in_memory) {
   if (const Status status = can_emulate(); !status) GTEST_SKIP() << status.error().message;
   struct Pair {

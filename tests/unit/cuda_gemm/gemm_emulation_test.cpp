@@ -162,12 +162,16 @@ std::vector<Case> cases() {
     text.accumulation = "mma.k16";
     return text;
   };
-  const NestText ragged{.half = "f16", .n = 200, .k = 136}, odd{.half = "bf16", .n = 33, .k = 72};
+  const NestText ragged{.half = "f16", .n = 200, .k = 136}, wide{.half = "bf16", .n = 352, .k = 64},
+      odd{.half = "bf16", .n = 33, .k = 72};
   return {
       {"PingPong", "cuda.sm_90a", "tile=p128s4", ragged.gelu(), {300}, 300, 2},
       {"PingPongWide", "cuda.sm_90a", "tile=p192", ragged.gelu(), {300}, 300, 2},
       {"PingPongResidual", "cuda.sm_90a", "tile=p128s5", ragged.residual(), {300}, 300, 1},
-      {"PingPongRest", "cuda.sm_90a", "tile=p144", ragged.bias(), {300}, 300, 1},
+      {"PingPongRest", "cuda.sm_90a", "tile=p144", ragged.bias(), {300}, 300, 2},
+      {"PingPongTwo", "cuda.sm_90a", "tile=p128s4", ragged.two(), {300}, 300, 2},
+      {"PingPongBrain", "cuda.sm_90a", "tile=p176", wide.bias(), {257}, 257, 2},
+      {"PingPongShifted", "cuda.sm_90a", "tile=p128s5", ragged.shifted(), {130}, 131, 2},
       {"SharedTile", "cuda.sm_90a", "tile=c96", ragged.residual(), {201}, 201, 2},
       {"SmallTile", "cuda.sm_90a", "tile=s48", ragged.bias(), {77}, 77, 3},
       {"Mixed",

@@ -27,6 +27,19 @@ struct NestText {
     return head(fmt::format("b2: in {0}[T, {1}], b3: in {0}[{1}], b4: out {0}[T, {1}]", half, n)) +
            fmt::format("b4[{0}*m+n] = {1}(f32(b2[{0}*m+n]) + (%v0 + f32(b3[n])))", n, half) + tail();
   }
+  // Two results, one of them the second half of wider rows.
+  std::string two() const {
+    return head(fmt::format("b2: in f32[{1}], b3: out {0}[T, {1}], b4: out {0}[T, {2}]", half, n, 2 * n)) +
+           fmt::format(
+               "%v1 = %v0 + b2[n]\n      b3[{0}*m+n] = {1}(%v1)\n      b4[{2}*m+n+{0}] = {1}(max(%v1, 0))", n,
+               half, 2 * n) +
+           tail();
+  }
+  // A result that begins a row later.
+  std::string shifted() const {
+    return head(fmt::format("b2: in f32[{1}], b3: out {0}[T+1, {1}]", half, n)) +
+           fmt::format("b3[{0}*m+n+{0}] = {1}(%v0 + b2[n])", n, half) + tail();
+  }
   // Several results, some under a condition; operands of rows, and of the second half of wider rows.
   std::string mixed() const {
     return fmt::format(

@@ -92,20 +92,29 @@ TEST(GemmSchedule, TheWidestTileIsForStagedResults) {
 TEST(GemmSchedule, TilesFitAndAreNamed) {
   for (const char* name : {"cuda.sm_90a", "cuda.sm_80", "cuda.sm_86", "cuda.sm_90", "cuda.sm_120"}) {
     const CudaTarget target = *CudaTarget::of(name);
-    for (const int blocks : {0, 1, 2, 4}) {
-      const GemmShape shape{
-          .n = 768, .k = 768, .rows = 300, .wgmma = target.has_wgmma, .space = {blocks, blocks / 2}};
-      const std::vector<const GemmTile*> tiles = gemm_tiles(shape, target);
-      ASSERT_FALSE(tiles.empty()) << name << " " << blocks;
-      EXPECT_LE(tiles.size(), 8U);
-      for (const GemmTile* tile : tiles) {
-        const TileFit fits = *fit(*tile, shape.space, target);
-        EXPECT_LE(fits.shared_bytes, target.shared_bytes);
-        EXPECT_LE(fits.per_sm * (fits.shared_bytes + 1024), target.shared_bytes + 1024);
-        EXPECT_GE(fits.stages, 2);
-        EXPECT_EQ(*parse_gemm_schedule(gemm_schedule_text(*tile), shape, target), tile);
+    for (const int blocks : {0, 1, 2, 4})
+      for (const bool results_only : {false, true}) {
+        const GemmShape shape{.n = 768,
+                              .k = 768,
+                              .rows = 300,
+                              .wgmma = target.has_wgmma,
+                              .space = {blocks, blocks / 2, results_only}};
+        const std::vector<const GemmTile*> tiles = gemm_tiles(shape, target);
+        ASSERT_FALSE(tiles.empty()) << name << " " << blocks;
+        EXPECT_LE(tiles.size(), 8U);
+        for (const GemmTile* tile : tiles) {
+          const TileFit fits = *fit(*tile, shape.space, target);
+          EXPECT_LE(fits.shared_bytes, target.shared_bytes);
+          EXPECT_LE(fits.per_sm * (fits.shared_bytes + 1024), target.shared_bytes + 1024);
+          EXPECT_GE(fits.stages, 2);
+          EXPECT_EQ(*parse_gemm_schedule(gemm_schedule_text(*tile), shape, target), tile);
+          // The ring of stages and what a warp keeps beside it.
+          const int kept = stores_in_bulk(*tile, shape.space) ? 2 * blocks : blocks;
+          if (!tile->wgmma) continue;
+          EXPECT_GE(fits.shared_bytes, fits.stages * (tile->rows + tile->columns) * 128 +
+                                           tile->warps() * (kept * 2048 + blocks / 2 * tile->columns * 4));
+        }
       }
-    }
   }
   EXPECT_FALSE(parse_gemm_schedule("tile=p129", {.n = 8, .k = 8}, hopper()));
   EXPECT_FALSE(parse_gemm_schedule("tile=m64s3", {.n = 8, .k = 8}, hopper()));

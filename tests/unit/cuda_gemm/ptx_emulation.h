@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 struct uint4 {
@@ -60,6 +61,7 @@ struct Warp {  // of 32 fibers: what they hand each other
 struct Barrier {  // mbarrier
   int64_t expected = 0, pending = 0, bytes = 0;
   uint32_t phase = 0;
+  std::vector<std::function<void()>> copies;  // that are under way
 };
 struct Named {
   int arrived = 0;
@@ -318,26 +320,38 @@ inline void wgmma(const std::vector<Operand>& x, unsigned columns, bool f16, boo
   });
 }
 
+// As late as it may be, when its barrier is waited for, in every second CTA; in the others at once: neither
+// what is read before it came nor what it overwrites too early stays unseen.
 inline void bulk_copy(const std::vector<Operand>& x) {
   Map map;
   std::memcpy(&map, reinterpret_cast<const void*>(x[1].value), sizeof(map));
+  const uint64_t to = x[0].value;
+  const size_t number = x[2].value / 8;
   const auto column0 = static_cast<int32_t>(x[3].u()), row0 = static_cast<int32_t>(x[4].u());
-  if (x[0].value % 1024 != 0) defect("a swizzled box at no multiple of 1024");
+  if (to % 1024 != 0) defect("a swizzled box at no multiple of 1024");
   if (map.box_columns != 64 && map.box_columns != 32) defect("a box of other than 128 or 64 bytes a row");
-  for (uint64_t r = 0; r < map.box_rows; ++r)
-    for (uint64_t c = 0; c < map.box_columns; ++c) {
-      const uint64_t row = static_cast<uint64_t>(row0) + r, column = static_cast<uint64_t>(column0) + c;
-      uint16_t value = 0;
-      if (row < map.rows && column < map.columns)
-        std::memcpy(&value, map.base + (row * map.columns + column) * 2, 2);
-      uint64_t address = x[0].value + r * map.box_columns * 2 + c * 2;
-      address ^= map.box_columns == 64 ? (address >> 7 & 7) << 4 : (address >> 7 & 3) << 4;
-      write(address, value);
-    }
-  Barrier& barrier = barriers[x[2].value / 8];
-  barrier.bytes -= static_cast<int64_t>(map.box_rows * map.box_columns * 2);
-  flip(barrier);
-  idle = 0;
+  const auto copy = [=] {
+    for (uint64_t r = 0; r < map.box_rows; ++r)
+      for (uint64_t c = 0; c < map.box_columns; ++c) {
+        const uint64_t row = static_cast<uint64_t>(row0) + r, column = static_cast<uint64_t>(column0) + c;
+        uint16_t value = 0;
+        if (row < map.rows && column < map.columns)
+          std::memcpy(&value, map.base + (row * map.columns + column) * 2, 2);
+        uint64_t address = to + r * map.box_columns * 2 + c * 2;
+        address ^= map.box_columns == 64 ? (address >> 7 & 7) << 4 : (address >> 7 & 3) << 4;
+        write(address, value);
+      }
+    Barrier& barrier = barriers[number];
+    barrier.bytes -= static_cast<int64_t>(map.box_rows * map.box_columns * 2);
+    flip(barrier);
+    idle = 0;
+  };
+  if (block.x % 2 == 0) return copy();
+  barriers[number].copies.push_back(copy);
+}
+inline void finish_copies(size_t barrier) {
+  const std::vector<std::function<void()>> copies = std::exchange(barriers[barrier].copies, {});
+  for (const auto& copy : copies) copy();
 }
 
 // Out of shared memory, which is read as late as it may be: when the group is waited for.
@@ -411,7 +425,7 @@ inline void ptx(std::string_view code, const std::vector<Operand>& x) {
     return;
   }
   if (has("mbarrier.try_wait")) {
-    while (barriers[x[0].value / 8].phase == x[1].u()) yield();
+    while (finish_copies(x[0].value / 8), barriers[x[0].value / 8].phase == x[1].u()) yield();
     return;
   }
   if (is("bar.")) {

@@ -40,8 +40,8 @@ struct CudaLaunch {
   int32_t shared_bytes = 0;   // dynamic
   int32_t blocks_per_sm = 1;  // the grid is at most this times the SMs: CTAs that stay resident, or a few
                               // times as many, to even out what they do
-  int32_t cluster = 1;    // CTAs along x; the grid is a multiple
-  int64_t tile_rows = 1;  // one item: rows x columns of the call's domain
+  int32_t cluster = 1;        // CTAs along x; the grid is a multiple
+  int64_t tile_rows = 1;      // one item: rows x columns of the call's domain
   int64_t tile_columns = 1;
   bool waits = true;  // executes griddepcontrol.wait before its first dependent access and before it writes:
                       // the edge to it may be programmatic

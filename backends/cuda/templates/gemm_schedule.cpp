@@ -41,7 +41,7 @@ int64_t ceil_div(int64_t a, int64_t b) {
 
 // Estimated time in units of one 64 x 64 x 64 product of an SM. Its constants are fitted to the tiles that
 // were fastest on an H200 at 60 shapes (gpu_measured.md, with programmatic launches); of 86 products that
-// were measured there since (docs/perf/gpu.md) its choices take 1.007 of the best tile's time on average.
+// were measured there since (docs/perf/gpu.md) its choices take 1.012 of the best tile's time on average.
 double estimate(const GemmTile& tile, const TileFit& fits, const GemmShape& shape) {
   constexpr double kLeastStep = 2.2, kStart = 10, kPerTile = 0.005, kSharedMemory = 0.2;
   const int64_t tiles = ceil_div(shape.rows, tile.rows) * ceil_div(shape.n, tile.columns);
@@ -50,9 +50,10 @@ double estimate(const GemmTile& tile, const TileFit& fits, const GemmShape& shap
       static_cast<double>(std::min<int64_t>(fits.per_sm, ceil_div(tiles, kMultiprocessors)));
   const double area = tile.rows * tile.columns / 4096.0, operands = (tile.rows + tile.columns) / 128.0;
   double busy = area;
-  if (tile.wgmma) {
+  if (tile.wgmma && tiles > places) {
     // What moves through shared memory in a step at its 128 bytes a cycle: the operands once in, and once out
-    // for each m64 block. Part of what takes longer than the products is seen.
+    // for each m64 block. Part of what takes longer than the products is seen where tiles follow one another;
+    // a single round waits for other things.
     const double moved = operands + tile.rows / 64.0 * (64 + tile.columns) / 128.0;
     busy += kSharedMemory * std::max(0.0, moved - area);
   }

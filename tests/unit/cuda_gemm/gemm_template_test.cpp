@@ -69,7 +69,7 @@ TEST(GemmSchedule, ChoosesWhatWasFastest) {
   EXPECT_EQ(tile(384, 1536, 8192, kResidual), "c192");
   EXPECT_EQ(tile(768, 3072, 16384, kResidual), "c256");
   EXPECT_EQ(tile(3072, 768, 512, kResults), "c96");
-  EXPECT_EQ(tile(1536, 384, 512, kResults), "s48");
+  EXPECT_EQ(tile(1152, 384, 512, kResults), "c64");
   EXPECT_EQ(tile(2304, 768, 16384, kResults), "p192");
   EXPECT_EQ(tile(3072, 768, 16384, kResults), "p192");
 }

@@ -15,7 +15,6 @@ constexpr std::array kTiles = {
     GemmTile{"p144", true, 128, 144, 2, 2, true, 4, 1},
     GemmTile{"p176", true, 128, 176, 2, 2, true, 4, 1},
     GemmTile{"p192", true, 128, 192, 2, 2, true, 4, 1},
-    GemmTile{"p192", true, 128, 192, 2, 2, true, 4, 1},
     GemmTile{"c256", true, 128, 256, 1, 2, false, 4, 1},
     GemmTile{"c192", true, 128, 192, 1, 2, false, 5, 1},
     GemmTile{"c128", true, 128, 128, 1, 2, false, 6, 1},

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "backends/cuda/templates/gemm_schedule.h"
 #include "compiler/loop/parse.h"
@@ -96,13 +97,15 @@ TEST(GemmSchedule, TilesFitAndAreNamed) {
       for (const bool results_only : {false, true}) {
         const GemmShape shape{.n = 768,
                               .k = 768,
-                              .rows = 300,
+                              .rows = results_only ? 16'384 : 300,
                               .wgmma = target.has_wgmma,
                               .space = {blocks, blocks / 2, results_only}};
         const std::vector<const GemmTile*> tiles = gemm_tiles(shape, target);
         ASSERT_FALSE(tiles.empty()) << name << " " << blocks;
         EXPECT_LE(tiles.size(), 8U);
+        std::set<std::string_view> names;
         for (const GemmTile* tile : tiles) {
+          EXPECT_TRUE(names.insert(tile->name).second) << tile->name;
           const TileFit fits = *fit(*tile, shape.space, target);
           EXPECT_LE(fits.shared_bytes, target.shared_bytes);
           EXPECT_LE(fits.per_sm * (fits.shared_bytes + 1024), target.shared_bytes + 1024);

@@ -76,8 +76,13 @@ SymRange clamped(Wide lo, Wide hi) {
   return {clamp(lo), clamp(hi)};
 }
 
+// Where bounds stopped at the ends of int64, those of the sum stop there, too: quotient_range() adds what
+// evaluate() does not, so a value beyond them may come back.
 SymRange sum_range(SymRange a, SymRange b) {
-  return clamped(Wide{a.lo} + b.lo, Wide{a.hi} + b.hi);
+  SymRange sum = clamped(Wide{a.lo} + b.lo, Wide{a.hi} + b.hi);
+  if (a.lo == INT64_MIN || b.lo == INT64_MIN) sum.lo = INT64_MIN;
+  if (a.hi == INT64_MAX || b.hi == INT64_MAX) sum.hi = INT64_MAX;
+  return sum;
 }
 
 SymRange product_range(SymRange a, SymRange b) {

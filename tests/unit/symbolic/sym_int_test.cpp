@@ -1,5 +1,6 @@
 #include "runtime/symbolic/sym_int.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -213,6 +214,31 @@ TEST(SymInt, random_expressions_keep_their_value_text_and_bounds) {
     ++checked;
   }
   EXPECT_GT(checked, 2000);
+}
+
+// Bounds are found by way of multiples of the expression, which need not fit 64 bits where it does.
+TEST(SymInt, bounds_hold_beside_huge_coefficients) {
+  std::mt19937_64 random(7);
+  const auto pick = [&](int64_t lo, int64_t hi) {
+    return std::uniform_int_distribution<int64_t>(lo, hi)(random);
+  };
+  const auto coefficient = [&] {
+    const int64_t large = INT64_MAX / (int64_t{1} << pick(0, 20));
+    const int64_t magnitude = pick(0, 1) == 0 ? pick(1, 9) : pick(large / 2, large);
+    return pick(0, 1) == 0 ? magnitude : -magnitude;
+  };
+  int checked = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const SymInt e = parsed(fmt::format("{}*T + {}*((T + {}*B)//{}) + {}*B + {}", coefficient(),
+                                        coefficient(), pick(-3, 3), pick(2, 9), pick(-9, 9), coefficient()));
+    const auto value = e.evaluate({{"B", pick(1, 1024)}, {"T", pick(1, 16384)}});
+    if (!value) continue;
+    const SymRange range = e.range(kSymbols);
+    ASSERT_LE(range.lo, *value) << e.str();
+    ASSERT_GE(range.hi, *value) << e.str();
+    ++checked;
+  }
+  EXPECT_GT(checked, 5000);
 }
 
 TEST(SymCode, reports_unknown_symbols_and_marks_overflow) {

@@ -27,7 +27,7 @@ struct AttentionPlan {
   bool is_f64 = false;                         // kSimt: arithmetic in double
   CudaLaunch launch;
   // How many grids of resident CTAs the own choice has: two let the hardware even out what CTAs do, which on
-  // an H200 was never slower and up to 5 % faster (docs/cuda_attention.md); the other forms were not timed.
+  // an H200 was 1 % slower to 4 % faster (docs/cuda_attention.md); the other forms were not timed.
   int32_t rounds() const { return form == AttentionForm::kWgmma ? 2 : 1; }
 };
 

@@ -294,38 +294,27 @@ class EpilogueText {
     }
     for (const Move& move : stores_)
       if (move.way == Way::kTile) out.push_back(&move);
-    const auto choice = [&](const std::vector<const Move*>& moves, std::string_view number) {
+    // By number among `moves`, the text of each.
+    const auto choice = [](const std::vector<const Move*>& moves, std::string_view number, const auto& of) {
       if (moves.empty()) return std::string("0");
       std::string text;
       for (size_t i = 0; i + 1 < moves.size(); ++i)
-        text += fmt::format("{} == {} ? {} : ", number, i, address(*moves[i], "m", "n"));
-      return text + address(*moves.back(), "m", "n");
+        text += fmt::format("{} == {} ? {} : ", number, i, of(*moves[i]));
+      return text + of(*moves.back());
     };
-    std::string maps;
-    if (in_bulk_) {
-      std::string map, column;
-      for (size_t i = 0; i < out.size(); ++i) {
-        const bool last = i + 1 == out.size();
-        map += last ? fmt::format("c.map{}", i) : fmt::format("tile == {0} ? c.map{0} : ", i);
-        column += last ? fmt::format("n + {}", out[i]->at.offset)
-                       : fmt::format("tile == {} ? n + {} : ", i, out[i]->at.offset);
-      }
-      maps = fmt::format(
-          "FN const TMap* result_map(const Slots& c, i32 tile) {{\n  return {};\n}}\n"
-          "FN i32 result_column(i32 tile, i32 n) {{\n  return {};\n}}\n",
-          map, column);
-    } else {
-      maps =
-          "FN const void* result_map(const Slots& c, i32 tile) {\n  return 0;\n}\n"
-          "FN i32 result_column(i32 tile, i32 n) {\n  return n;\n}\n";
-    }
+    const auto place = [&](const Move& move) { return address(move, "m", "n"); };
+    const auto map = [](const Move& move) { return fmt::format("c.map{}", move.tile); };
+    const auto column = [](const Move& move) { return fmt::format("n + {}", move.at.offset); };
     return fmt::format(
-               "// Where staged operands and results lie.\n"
-               "FN const float* column_operand(const Slots& c, i32 operand, i32 n) {{\n  return {};\n}}\n"
-               "FN const u16* tile_operand(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n"
-               "FN u16* tile_result(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n",
-               choice(columns, "operand"), choice(in, "tile"), choice(out, "tile")) +
-           maps;
+        "// Where staged operands and results lie.\n"
+        "FN const float* column_operand(const Slots& c, i32 operand, i32 n) {{\n  return {};\n}}\n"
+        "FN const u16* tile_operand(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n"
+        "FN u16* tile_result(const Slots& c, i32 tile, i32 m, i32 n) {{\n  return {};\n}}\n"
+        "FN const {}* result_map(const Slots& c, i32 tile) {{\n  return {};\n}}\n"
+        "FN i32 result_column(i32 tile, i32 n) {{\n  return {};\n}}\n",
+        choice(columns, "operand", place), choice(in, "tile", place), choice(out, "tile", place),
+        in_bulk_ ? "TMap" : "void", in_bulk_ ? choice(out, "tile", map) : "0",
+        in_bulk_ ? choice(out, "tile", column) : "n");
   }
 
   const loop::LoopNest& nest_;

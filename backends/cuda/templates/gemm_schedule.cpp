@@ -39,8 +39,8 @@ int64_t ceil_div(int64_t a, int64_t b) {
 }
 
 // Estimated time in units of one 64 x 64 x 64 product of an SM. Its constants are fitted to the tiles that
-// were fastest on an H200 at 60 shapes (gpu_measured.md, with programmatic launches); of 86 products that
-// were measured there since (docs/perf/gpu.md) its choices take 1.012 of the best tile's time on average.
+// were fastest on an H200 at 60 shapes (gpu_measured.md, with programmatic launches).
+// `gpu_check gemm-speed` and `gpu_check tune` print its choices beside the best tiles.
 double estimate(const GemmTile& tile, const TileFit& fits, const GemmShape& shape) {
   constexpr double kLeastStep = 2.2, kStart = 10, kPerTile = 0.005, kSharedMemory = 0.2;
   const int64_t tiles = ceil_div(shape.rows, tile.rows) * ceil_div(shape.n, tile.columns);

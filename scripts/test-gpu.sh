@@ -30,7 +30,7 @@ if [ -n "$pack" ]; then
   cp -rL "$model" "$pack/model"
   cp tests/gpu/run.sh "$pack/run"
   cp tests/gpu/bench/run.sh "$pack/bench"
-  cp tests/gpu/bench/torch_bench.py tests/gpu/bench/start_bench.py "$pack"
+  cp tests/gpu/bench/*.py "$pack"
   du -sh "$pack"
   exit
 fi

@@ -1,4 +1,4 @@
-// The part of prelude.c that a kernel's text needs.
+// The part of prelude/*.c that a kernel's text needs.
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "compiler/codegen/c_family.h"
+#include "compiler/codegen/literal.h"
 #include "runtime/base/dtype.h"
 
 namespace edge_infer::cpu_codegen {
@@ -25,8 +26,18 @@ std::string_view scalar_type(Lane lane);    // "float"
 std::string_view vector_type(Lane lane);    // "f32x16"
 std::string_view memory_type(DType dtype);  // "uint16_t" for bf16
 
-// A literal that C reads back exactly, of the type's register form.
-std::string number_literal(double value, Lane lane);
-std::string integer_literal(int64_t value, Lane lane);
+inline constexpr codegen::LiteralStyle kLiterals{.infinity_f32 = "__builtin_inff()",
+                                                 .infinity_f64 = "__builtin_inf()",
+                                                 .nan_f32 = "__builtin_nanf(\"\")",
+                                                 .nan_f64 = "__builtin_nan(\"\")",
+                                                 .suffix_i64 = "l",
+                                                 .no = "0",
+                                                 .yes = "1"};
+inline std::string number_literal(double value, Lane lane) {
+  return codegen::number_literal(value, lane, kLiterals);
+}
+inline std::string integer_literal(int64_t value, Lane lane) {
+  return codegen::integer_literal(value, lane, kLiterals);
+}
 
 }  // namespace edge_infer::cpu_codegen

@@ -44,9 +44,8 @@ void KernelPrinter::count_uses(ExprId e) {
 bool KernelPrinter::varies(std::string_view symbol) const {
   if (!lanes_) return false;
   if (symbol == nest_.axis(lanes_->axis).name) return true;
-  if (axes_.contains(symbol) || symbols_.contains(symbol)) return false;
-  const auto id = static_cast<size_t>(std::stoi(std::string(symbol.substr(1))));
-  return forms_[id] == Form::kVector;
+  const int32_t value = names_.value(symbol);
+  return value >= 0 && forms_[static_cast<size_t>(value)] == Form::kVector;
 }
 
 std::optional<SymInt> KernelPrinter::step_of(const SymInt& index) const {
@@ -56,9 +55,9 @@ std::optional<SymInt> KernelPrinter::step_of(const SymInt& index) const {
 }
 
 std::string KernelPrinter::symbol_name(std::string_view symbol, bool in_lane) const {
-  if (const auto it = symbols_.find(symbol); it != symbols_.end()) return it->second;
-  if (const auto it = axes_.find(symbol); it != axes_.end()) {
-    const std::string name = axis_name(it->second);
+  if (const std::string_view size = names_.symbol(symbol); !size.empty()) return std::string(size);
+  if (const loop::AxisId axis = names_.axis(symbol); axis >= 0) {
+    const std::string name = names_.axis_name(axis);
     return in_lane && symbol == nest_.axis(lanes_->axis).name ? fmt::format("({} + l)", name) : name;
   }
   return in_lane && varies(symbol) ? fmt::format("{}[l]", symbol) : std::string(symbol);

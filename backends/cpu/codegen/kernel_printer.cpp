@@ -13,30 +13,11 @@ using loop::ExprId;
 using loop::kNoExpr;
 
 KernelPrinter::KernelPrinter(const loop::LoopNest& nest, int depth)
-    : nest_(nest), out_(depth), ranges_(nest.symbols), forms_(nest.values.size(), Form::kUndefined) {
-  for (size_t i = 0; i < nest.symbols.size(); ++i) symbols_[nest.symbols[i].name] = fmt::format("s{}", i);
-  for (size_t i = 0; i < nest.axes.size(); ++i) {
-    const loop::Axis& axis = nest.axes[i];
-    const SymRange begin = axis.begin.range(ranges_), extent = axis.extent.range(ranges_);
-    const SymRange range{begin.lo, extent.hi > begin.lo ? extent.hi - 1 : begin.lo};
-    // Loops one after another may have axes of one name, which are one variable.
-    if (!axes_.emplace(axis.name, static_cast<AxisId>(i)).second) {
-      SymRange& known = std::ranges::find(ranges_, axis.name, &Symbol::name)->range;
-      known = {std::min(known.lo, range.lo), std::max(known.hi, range.hi)};
-      continue;
-    }
-    ranges_.push_back({.name = axis.name, .range = range});
-  }
-  for (size_t i = 0; i < nest.values.size(); ++i)
-    ranges_.push_back({.name = fmt::format("v{}", i), .range = {INT64_MIN, INT64_MAX}});
-  index_ = {.name = [this](std::string_view name) { return symbol_name(name, false); }, .ranges = ranges_};
+    : nest_(nest), out_(depth), names_(nest), forms_(nest.values.size(), Form::kUndefined) {
+  index_ = {.name = [this](std::string_view name) { return symbol_name(name, false); },
+            .ranges = names_.ranges()};
   lane_index_ = {.name = [this](std::string_view name) { return symbol_name(name, true); },
-                 .ranges = ranges_};
-}
-
-std::string KernelPrinter::axis_name(AxisId axis) const {
-  const AxisId first = axes_.find(nest_.axis(axis).name)->second;
-  return nest_.axis(first).kind == AxisKind::kWork ? "m" : fmt::format("i{}", first);
+                 .ranges = names_.ranges()};
 }
 
 std::string KernelPrinter::fresh(std::string_view prefix) {
@@ -63,7 +44,7 @@ KernelPrinter::Range KernelPrinter::range_of(AxisId id) const {
 }
 
 void KernelPrinter::lane_loop(AxisId axis, const Range& range, const std::function<void()>& body) {
-  const std::string i = axis_name(axis);
+  const std::string i = names_.axis_name(axis);
   const std::optional<Lanes> outer = lanes_;
   const bool vectors = !range.extent || *range.extent >= 16;
   const bool rest = !range.extent || *range.extent % 16 != 0;
@@ -203,7 +184,7 @@ void KernelPrinter::print(const loop::For& loop) {
     lane_loop(loop.axis, range, [&] { print_body(loop.body); });
     return;
   }
-  const std::string i = axis_name(loop.axis);
+  const std::string i = names_.axis_name(loop.axis);
   out_.open("for (int64_t {0} = {1}; {0} < {2}; ++{0})", i, range.begin, range.end);
   print_body(loop.body);
   out_.close();

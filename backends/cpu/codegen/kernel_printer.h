@@ -12,6 +12,7 @@
 
 #include "backends/cpu/codegen/c_text.h"
 #include "compiler/codegen/index_text.h"
+#include "compiler/codegen/nest_names.h"
 #include "compiler/loop/loop_nest.h"
 
 namespace edge_infer::cpu_codegen {
@@ -43,7 +44,7 @@ class KernelPrinter {
   void define_value(int32_t id, bool vector);
 
   Lines& out() { return out_; }
-  std::string axis_name(loop::AxisId axis) const;
+  std::string axis_name(loop::AxisId axis) const { return names_.axis_name(axis); }
   std::string index_code(const SymInt& index) const { return index_.print(index); }
 
   // Whether the work axis itself is what sixteen lanes run over: a nest without an inner loop.
@@ -117,9 +118,7 @@ class KernelPrinter {
 
   const loop::LoopNest& nest_;
   Lines out_;
-  std::vector<Symbol> ranges_;
-  std::map<std::string, std::string, std::less<>> symbols_;  // nest symbol -> s0
-  std::map<std::string, loop::AxisId, std::less<>> axes_;
+  codegen::NestNames names_;
   IndexPrinter index_, lane_index_;
   std::optional<Lanes> lanes_;
   std::vector<Form> forms_;

@@ -63,51 +63,19 @@ const char* math_function(ScalarOp op) {
 }  // namespace
 
 ExprPrinter::ExprPrinter(const loop::LoopNest& nest, Lines& out, ExprHooks hooks)
-    : nest_(nest), out_(out), hooks_(std::move(hooks)), ranges_(nest.symbols) {
-  for (size_t i = 0; i < nest.symbols.size(); ++i) symbols_[nest.symbols[i].name] = fmt::format("s{}", i);
-  for (size_t i = 0; i < nest.axes.size(); ++i) {
-    const loop::Axis& axis = nest.axes[i];
-    const SymRange begin = axis.begin.range(ranges_), extent = axis.extent.range(ranges_);
-    const SymRange range{begin.lo, extent.hi > begin.lo ? extent.hi - 1 : begin.lo};
-    // Loops one after another may have axes of one name, which are one variable.
-    if (!axes_.emplace(axis.name, static_cast<AxisId>(i)).second) {
-      SymRange& known = std::ranges::find(ranges_, axis.name, &Symbol::name)->range;
-      known = {std::min(known.lo, range.lo), std::max(known.hi, range.hi)};
-      continue;
-    }
-    ranges_.push_back({.name = axis.name, .range = range});
-  }
-  for (size_t i = 0; i < nest.values.size(); ++i)
-    ranges_.push_back({.name = fmt::format("v{}", i), .range = {INT64_MIN, INT64_MAX}});
+    : nest_(nest), out_(out), hooks_(std::move(hooks)), names_(nest) {
   index_ = {.name = [this](std::string_view name) { return symbol_text(name); },
-            .ranges = ranges_,
+            .ranges = names_.ranges(),
             .narrow_division = true};
 }
 
-std::string ExprPrinter::axis_name(AxisId axis) const {
-  const AxisId first = axis_of(nest_.axis(axis).name);
-  return nest_.axis(first).kind == loop::AxisKind::kWork ? "m" : fmt::format("i{}", first);
-}
-
-AxisId ExprPrinter::axis_of(std::string_view symbol) const {
-  const auto it = axes_.find(symbol);
-  return it == axes_.end() ? -1 : it->second;
-}
-
-int32_t ExprPrinter::value_of(std::string_view symbol) const {
-  if (axes_.contains(symbol) || symbols_.contains(symbol) || symbol.size() < 2 || symbol[0] != 'v') return -1;
-  int32_t id = -1;
-  std::from_chars(symbol.data() + 1, symbol.data() + symbol.size(), id);
-  return id;
-}
-
 std::string ExprPrinter::symbol_text(std::string_view symbol) const {
-  if (const auto it = symbols_.find(symbol); it != symbols_.end()) return it->second;
-  if (const AxisId axis = axis_of(symbol); axis >= 0) {
+  if (const std::string_view size = names_.symbol(symbol); !size.empty()) return std::string(size);
+  if (const AxisId axis = names_.axis(symbol); axis >= 0) {
     std::string text = hooks_.axis ? hooks_.axis(axis) : "";
-    return text.empty() ? axis_name(axis) : text;
+    return text.empty() ? names_.axis_name(axis) : text;
   }
-  std::string text = hooks_.value ? hooks_.value(value_of(symbol)) : "";
+  std::string text = hooks_.value ? hooks_.value(names_.value(symbol)) : "";
   return text.empty() ? std::string(symbol) : text;
 }
 

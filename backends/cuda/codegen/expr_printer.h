@@ -22,6 +22,7 @@
 
 #include "backends/cuda/codegen/cuda_text.h"
 #include "compiler/codegen/index_text.h"
+#include "compiler/codegen/nest_names.h"
 #include "compiler/loop/loop_nest.h"
 
 namespace edge_infer::cuda {
@@ -67,13 +68,7 @@ class ExprPrinter {
   // Let and Store statements.
   void print(const loop::Body& body);
 
-  // "m" for the work axis, "i2" for others; axes of one name are one variable.
-  std::string axis_name(loop::AxisId axis) const;
-  // The axis that an index calls `symbol`, the value (v3), or -1.
-  loop::AxisId axis_of(std::string_view symbol) const;
-  int32_t value_of(std::string_view symbol) const;
-  // Ranges of all names that an index may hold.
-  std::span<const Symbol> ranges() const { return ranges_; }
+  const codegen::NestNames& names() const { return names_; }
   std::string fresh(std::string_view prefix) { return fmt::format("{}{}", prefix, fresh_++); }
   Lines& out() { return out_; }
   ExprHooks& hooks() { return hooks_; }
@@ -102,9 +97,7 @@ class ExprPrinter {
   const loop::LoopNest& nest_;
   Lines& out_;
   ExprHooks hooks_;
-  std::vector<Symbol> ranges_;
-  std::map<std::string, std::string, std::less<>> symbols_;  // nest symbol -> s0
-  std::map<std::string, loop::AxisId, std::less<>> axes_;    // the first of that name
+  codegen::NestNames names_;
   codegen::IndexPrinter index_;
   std::map<loop::ExprId, int> uses_;
   std::map<loop::ExprId, Text> known_;

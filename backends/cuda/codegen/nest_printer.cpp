@@ -38,9 +38,10 @@ NestPrinter::NestPrinter(const loop::LoopNest& nest, const NestPlan& plan)
                     },
                 .axis =
                     [this](AxisId axis) {
-                      const bool moves =
-                          in_element_ && vector_ && printer_.axis_of(nest_.axis(vector_->axis).name) == axis;
-                      return moves ? fmt::format("({} + j)", printer_.axis_name(axis)) : std::string();
+                      const bool moves = in_element_ && vector_ &&
+                                         printer_.names().axis(nest_.axis(vector_->axis).name) == axis;
+                      return moves ? fmt::format("({} + j)", printer_.names().axis_name(axis))
+                                   : std::string();
                     }}),
       varying_(nest.values.size(), false) {}
 
@@ -74,7 +75,7 @@ void NestPrinter::print_elements(const loop::For& rows) {
   const SymInt vectors = spread.vector == 1 ? width : SymInt(*width.constant() / spread.vector);
   const SymInt items = (work.extent - work.begin) * vectors;
   const char* suffix = fits_in_32_bits(items, nest_.symbols) ? "32" : "";
-  const std::string per_row = printer_.index(vectors), i = printer_.axis_name(plan_.columns);
+  const std::string per_row = printer_.index(vectors), i = printer_.names().axis_name(plan_.columns);
   const auto shifted = [&](std::string code, const SymInt& by) {
     return by.constant() == 0 ? code : fmt::format("{} + {}", printer_.index_operand(by), code);
   };
@@ -155,7 +156,7 @@ void NestPrinter::print_body(const Body& body) {
 }
 
 void NestPrinter::serial(AxisId axis, const std::function<void()>& body) {
-  const std::string i = printer_.axis_name(axis);
+  const std::string i = printer_.names().axis_name(axis);
   const auto found = bounds_.find(axis);
   const std::string begin =
                         found != bounds_.end() ? found->second.first : printer_.index(nest_.axis(axis).begin),
@@ -169,7 +170,7 @@ void NestPrinter::serial(AxisId axis, const std::function<void()>& body) {
 void NestPrinter::deal(AxisId id, const std::function<void()>& body) {
   const loop::Axis& axis = nest_.axis(id);
   const Spread& spread = plan_.spread(id);
-  const std::string i = printer_.axis_name(id);
+  const std::string i = printer_.names().axis_name(id);
   const int width = spread.vector;
   in_group_ = false;
   if (width > 1) vector_ = Vector{id, width};
@@ -219,7 +220,7 @@ void NestPrinter::print(const loop::For& loop) {
 bool NestPrinter::varies(std::string_view symbol) const {
   if (!vector_) return false;
   if (symbol == nest_.axis(vector_->axis).name) return true;
-  const int32_t value = printer_.value_of(symbol);
+  const int32_t value = printer_.names().value(symbol);
   return value >= 0 && varying_[static_cast<size_t>(value)];
 }
 

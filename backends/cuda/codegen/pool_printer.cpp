@@ -9,7 +9,7 @@ constexpr int kSegmentBlock = 64;
 }
 
 void NestPrinter::print_pool(const loop::For& loop, const PoolPlan& pool) {
-  const std::string i = printer_.axis_name(loop.axis);
+  const std::string i = printer_.names().axis_name(loop.axis);
   out_.open_block();
   out_.line("const i32 part = lane / {};", pool.columns);
   out_.line("const i64 {} = lane % {}{};", i, pool.columns,

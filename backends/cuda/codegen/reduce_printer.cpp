@@ -18,36 +18,7 @@ namespace {
 constexpr int kSegmentBlock = 64;
 
 std::string identity(ReduceOp op, DType dtype) {
-  const Lane lane = lane_of(dtype);
-  const auto bound = [&](bool least) -> std::string {
-    if (is_float(lane)) return number_literal(least ? -__builtin_inf() : __builtin_inf(), lane);
-    switch (dtype) {
-      case DType::kI64:
-        return integer_literal(least ? INT64_MIN : INT64_MAX, lane);
-      case DType::kI32:
-        return integer_literal(least ? INT32_MIN : INT32_MAX, lane);
-      case DType::kI16:
-        return integer_literal(least ? INT16_MIN : INT16_MAX, lane);
-      case DType::kI8:
-        return integer_literal(least ? INT8_MIN : INT8_MAX, lane);
-      case DType::kU8:
-        return integer_literal(least ? 0 : UINT8_MAX, lane);
-      default:
-        return integer_literal(least ? 0 : 1, lane);
-    }
-  };
-  switch (op) {
-    case ReduceOp::kProd:
-      return is_float(lane) ? number_literal(1, lane) : integer_literal(1, lane);
-    case ReduceOp::kMax:
-      return bound(true);
-    case ReduceOp::kMin:
-      return bound(false);
-    case ReduceOp::kAll:
-      return "true";
-    default:
-      return is_float(lane) ? number_literal(0, lane) : integer_literal(0, lane);
-  }
+  return codegen::identity_literal(op, dtype, kLiterals);
 }
 
 std::string combined(ReduceOp op, Lane lane, const std::string& a, const std::string& b) {

@@ -194,7 +194,7 @@ class EpilogueText {
 
   // The value of the epilogue in one row and column.
   std::string element_function(const std::string& body) {
-    const std::string column = printer_.axis_name(product_.gemm->n);
+    const std::string column = printer_.names().axis_name(product_.gemm->n);
     std::string head = fmt::format(
         "// One element: row m, column {}.\nFN void element(const Slots& c, i64 m, i64 {}, ", column, column);
     if (inside_) head += "bool inside, ";

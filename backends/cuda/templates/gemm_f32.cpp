@@ -78,10 +78,10 @@ std::string gemm_f32_kernel(const loop::LoopNest& nest, const CudaTarget& target
                         *nest.axis(gemm.k).extent.constant());
   kernel += fmt::format("inline const float* gemm_weight(const Ctx& c) {{ return c.b{}; }}\n", gemm.weight);
   kernel += fmt::format("inline float gemm_a(const Ctx& c, i64 m, i64 {}) {{\n{}{}{}}}\n",
-                        printer.axis_name(gemm.k), variables(nest, row + operand), row, operand);
-  kernel +=
-      fmt::format("inline void gemm_epilogue(const Ctx& c, i64 m, i64 {}, float v{}) {{\n{}{}{}}}\n",
-                  printer.axis_name(gemm.n), gemm.value, variables(nest, row + epilogue), row, epilogue);
+                        printer.names().axis_name(gemm.k), variables(nest, row + operand), row, operand);
+  kernel += fmt::format("inline void gemm_epilogue(const Ctx& c, i64 m, i64 {}, float v{}) {{\n{}{}{}}}\n",
+                        printer.names().axis_name(gemm.n), gemm.value, variables(nest, row + epilogue), row,
+                        epilogue);
   kernel += embedded_source("gemm_f32.cu");
   kernel +=
       fmt::format("extern \"C\" __global__ void __launch_bounds__(256) k({}) {{\n{}{}  gemm(Ctx{}}});\n}}\n",

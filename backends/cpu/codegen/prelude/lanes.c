@@ -1,8 +1,8 @@
 // What generated kernels are made of, in segments: a line `//@ NAME...` begins one, which defines these
-// names. A kernel's text gets the segments whose names it uses, and theirs, in the order of the files in
-// CMakeLists.txt; the part above the first segment always stands. Sixteen lanes on every instruction set;
-// fused arithmetic only where fma is written (the compiler contracts nothing). Scalars of 16-bit floats do
-// not exist: f16 and bf16 are held as float. bool in vectors is an i32 mask of 0 and -1.
+// names. A kernel's text gets the segments whose names it uses, and theirs, in this order; the part above the
+// first segment always stands. Sixteen lanes on every instruction set; fused arithmetic only where fma is
+// written (the compiler contracts nothing). Scalars of 16-bit floats do not exist: f16 and bf16 are held as
+// float. bool in vectors is an i32 mask of 0 and -1.
 #define EDGE_PRELUDE 1
 #pragma clang diagnostic ignored "-Wpsabi"
 #pragma clang diagnostic ignored "-Wunused-function"

@@ -1,7 +1,6 @@
 # Options and flags that hold for every target.
 option(EDGE_INFER_TESTS "build the tests" ON)
 option(EDGE_INFER_WERROR "warnings are errors" OFF)
-option(EDGE_INFER_OPENMP "the executor's worker team is an OpenMP region; OFF: std::thread (ThreadSanitizer)" ON)
 option(EDGE_INFER_FUZZ "build the libFuzzer targets (clang)" OFF)
 set(EDGE_INFER_SANITIZE "" CACHE STRING "sanitizers, comma separated")
 

@@ -295,7 +295,7 @@ void BoundProgram::run_phases(ExecutionContext& context, int workers) const {
       wait_until(progress.done, t.tiles());
     }
   };
-  run_team(workers, body);
+  run_helped(workers, body);
 }
 
 Status BoundProgram::run(ExecutionContext& context, std::span<const TensorView> inputs,

@@ -3,15 +3,11 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "runtime/base/cpu.h"
-
-#if defined(EDGE_INFER_USE_OPENMP)
-#include <omp.h>
-#endif
+#include "runtime/executor/worker_pool.h"
 
 namespace edge_infer {
 namespace {
@@ -21,7 +17,7 @@ std::atomic<int>& free_workers() {
   return free;
 }
 
-// Set in a child that was forked from a process of ours: the OpenMP runtime's threads do not exist there.
+// Set in a child that was forked from a process of ours: the pool's threads do not exist there.
 std::atomic<bool> forked{false};
 [[maybe_unused]] const int fork_hook = ::pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
 
@@ -32,10 +28,13 @@ void run_threads(int workers, void (*body)(void*, int), void* context) {
   body(context, 0);
 }
 
-inline void pause_cpu() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
+void run(int workers, void (*body)(void*, int), void* context, WorkerPool::Late late) {
+  if (workers <= 1)
+    body(context, 0);
+  else if (forked.load(std::memory_order_relaxed))
+    run_threads(workers, body, context);
+  else
+    WorkerPool::instance().run(workers, body, context, late);
 }
 
 }  // namespace
@@ -54,7 +53,6 @@ WorkerShare::~WorkerShare() {
 }
 
 void wait_until(const std::atomic<int64_t>& counter, int64_t value) {
-  constexpr int kSpins = 2000;  // about 50 us
   for (int i = 0; i < kSpins; ++i) {
     if (counter.load(std::memory_order_acquire) >= value) return;
     pause_cpu();
@@ -65,26 +63,11 @@ void wait_until(const std::atomic<int64_t>& counter, int64_t value) {
 }
 
 void run_team(int workers, void (*body)(void*, int), void* context) {
-  if (workers <= 1) {
-    body(context, 0);
-    return;
-  }
-#if defined(EDGE_INFER_USE_OPENMP)
-  if (!forked.load(std::memory_order_relaxed)) {
-    // The runtime may grant fewer threads than asked for (nested regions, OMP_THREAD_LIMIT). Each worker is
-    // promised to run once, so a short team must not start: it falls through to std::thread.
-    bool complete = false;
-#pragma omp parallel num_threads(workers) shared(complete)
-    {
-      if (omp_get_num_threads() == workers) {
-        if (omp_get_thread_num() == 0) complete = true;
-        body(context, omp_get_thread_num());
-      }
-    }
-    if (complete) return;
-  }
-#endif
-  run_threads(workers, body, context);
+  run(workers, body, context, WorkerPool::Late::kAwaited);
+}
+
+void run_helped(int workers, void (*body)(void*, int), void* context) {
+  run(workers, body, context, WorkerPool::Late::kLeftOut);
 }
 
 }  // namespace edge_infer

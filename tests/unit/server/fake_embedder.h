@@ -3,10 +3,12 @@
 // in.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -14,7 +16,12 @@
 
 namespace edge_infer::testing {
 
-constexpr int32_t kBegin = 1, kEnd = 2, kPoison = 3;
+constexpr int32_t kBegin = 1, kEnd = 2;
+// Ids at which the model fails: by a defect, by weights that give NaN (reported, or left in the vector), by
+// something it cannot do.
+constexpr int32_t kPoison = 3, kReportedNan = 4, kSilentNan = 5, kCannot = 6;
+// In the messages of those failures.
+constexpr const char* kModelPath = "/secret/model";
 
 class FakeTokenizer final : public Tokenizer {
  public:
@@ -72,9 +79,14 @@ class FakeEmbedder final : public Embedder {
       for (const int32_t id : texts[i]) {
         if (id < 0 || id >= 300 || texts[i].size() > kMaxLength || texts[i].empty())
           return fail(ErrorCode::kInvalidArgument, "id {} should not have come", id);
-        if (id == kPoison) return fail(ErrorCode::kInternal, "poisoned");
+        if (id == kPoison) return fail(ErrorCode::kInternal, "\"{}\": poisoned", kModelPath);
+        if (id == kReportedNan) return fail(ErrorCode::kCorruption, "\"{}\": not finite", kModelPath);
+        if (id == kCannot) return fail(ErrorCode::kUnsupported, "\"{}\": no entry serves", kModelPath);
       }
       vector_of(texts[i], out.subspan(i * kDimensions, kDimensions));
+      if (std::ranges::find(texts[i], kSilentNan) != texts[i].end())
+        out[i * kDimensions] = std::numeric_limits<float>::quiet_NaN();
+      if (broken) return fail(ErrorCode::kCorruption, "\"{}\": not finite", kModelPath);
     }
     int64_t largest = largest_batch.load();
     while (tokens > largest && !largest_batch.compare_exchange_weak(largest, tokens)) {
@@ -106,6 +118,7 @@ class FakeEmbedder final : public Embedder {
   mutable std::atomic<int> calls{0}, texts_embedded{0};
   mutable std::atomic<int64_t> largest_batch{0};
   std::atomic<int64_t> microseconds_per_token{0};
+  std::atomic<bool> broken{false};  // every forward gives NaN
   int64_t max_tokens = kMaxBatchTokens, bulk = kBulkTokens;
   int waiting = 0;
 

@@ -37,6 +37,9 @@ std::string served_name(const std::string& model) {
 }
 
 int serve(ServeArguments arguments) {
+  if (const Status usable = Server::check(arguments.server); !usable)
+    return usable.error().code == ErrorCode::kInvalidArgument ? report_usage(usable.error().message)
+                                                              : report_error(usable.error());
   // Blocked before any thread starts, so that sigwait below is the only one to see them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -87,8 +90,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->add_option(
       "--api-key", arguments->server.service.access.api_key,
       "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
-  command->add_option("--device", arguments->embedder.device,
-                      "auto | cpu | cuda | cuda:N; cuda:[N,]memory=2G limits its memory");
+  add_device_option(*command, arguments->embedder);
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
       ->check(CLI::Range(1, 1024));
   add_mode_option(*command, arguments->embedder);

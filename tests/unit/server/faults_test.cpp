@@ -248,11 +248,13 @@ TEST_F(Faults, the_time_of_a_body_is_one_for_all_of_it) {
 
 TEST_F(Faults, an_idle_connection_has_its_own_time) {
   ServerOptions options = defaults();
-  options.idle_timeout = milliseconds(300);
+  options.idle_timeout = milliseconds(1500);
   start(std::move(options));
-  Client fresh(port()), used(port()), slow(port());
+  Client slow(port());
   slow.send("GET /v1/models HTTP/1.1\r\n");
+  Client used(port());
   EXPECT_EQ(used.get("/v1/models").status, 200);
+  Client fresh(port());
   EXPECT_TRUE(fresh.closed_by_server(10'000));
   EXPECT_TRUE(used.closed_by_server(10'000));
   slow.send("Host: localhost\r\n\r\n");

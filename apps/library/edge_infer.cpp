@@ -206,6 +206,7 @@ int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts
     }
     EDGE_INFER_ASSIGN(const std::string prompt,
                       model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
+    const std::shared_ptr<edge_infer::EntryPin> pin = model->embedder->pin();
     std::vector<std::string> pass;
     std::vector<edge_infer::Encoding> encodings;
     for (size_t first = 0; first < count; first += pass.size()) {
@@ -218,8 +219,9 @@ int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts
         else
           pass.emplace_back(texts[i], lengths[i]);
       }
-      EDGE_INFER_ASSIGN(const std::vector<float> rows,
-                        model->embedder->embed(pass, prompt, infos == nullptr ? nullptr : &encodings));
+      EDGE_INFER_ASSIGN(
+          const std::vector<float> rows,
+          model->embedder->embed(pass, prompt, infos == nullptr ? nullptr : &encodings, pin.get()));
       std::memcpy(vectors + first * width, rows.data(), rows.size() * sizeof(float));
       for (size_t i = 0; infos != nullptr && i < pass.size(); ++i)
         infos[first + i] = {static_cast<int64_t>(encodings[i].ids.size()), encodings[i].tokens};

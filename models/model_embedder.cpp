@@ -304,7 +304,9 @@ Status ModelEmbedder::embed_tokens(std::span<const std::span<const int32_t>> tex
 Status ModelEmbedder::check_prompt(std::string_view prompt_text) const {
   if (prompt_text.empty() || directory_.sentence().pooling.include_prompt) return {};
   return fail(ErrorCode::kUnsupported,
-              "the model leaves its prompt out of pooling (include_prompt is false)");
+              "\"{}\": member \"include_prompt\" is false: leaving a prompt's tokens out of pooling is not "
+              "supported, so that this model embeds only without a prompt",
+              directory_.sentence().pooling.file.native());
 }
 
 void ModelEmbedder::tokenize(const std::string& text, std::string_view prompt_text, Encoding& out) const {

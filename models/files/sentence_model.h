@@ -23,6 +23,7 @@ struct PoolingConfig {
   std::vector<PoolingMode> modes = {
       PoolingMode::kMean};           // at least one; the results are concatenated in this order
   bool include_prompt = true;        // false: the prompt's tokens are left out
+  std::filesystem::path file;        // that says so; empty without modules.json
   std::optional<int64_t> dimension;  // of a token's vector, where the file says it
 };
 
@@ -51,8 +52,10 @@ struct SentenceModel {
   std::string similarity = "cosine";
 };
 
-// Reads the directory; without modules.json: mean pooling, not normalized, as sentence-transformers does.
-// Errors: kUnsupported (an unknown module or activation, by name), kNotFound, kCorruption.
+// Reads the directory. Without modules.json: mean pooling, not normalized, and neither
+// sentence_bert_config.json nor config_sentence_transformers.json is read (a warning says so), as
+// sentence-transformers does. Errors: kUnsupported (an unknown module or activation, by name), kNotFound,
+// kCorruption.
 Result<SentenceModel> read_sentence_model(const std::filesystem::path& dir);
 
 }  // namespace edge_infer

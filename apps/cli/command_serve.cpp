@@ -12,6 +12,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
+#include "apps/cli/option_range.h"
 #include "apps/cli/report.h"
 #include "apps/server/batcher.h"
 #include "apps/server/server.h"
@@ -90,7 +91,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->add_option("--device", arguments->embedder.device,
                       "auto | cpu | cuda | cuda:N; cuda:[N,]memory=2G limits its memory");
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
-      ->check(CLI::Range(1, 1024));
+      ->check(integer_from(1, 1024));
   add_mode_option(*command, arguments->embedder);
   command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });
 }

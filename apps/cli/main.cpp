@@ -1,15 +1,20 @@
 // edge-infer: the command line (see the README). Commands are in command_<name>.cpp.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
+#include "models/files/json.h"
 
 namespace {
 
@@ -32,6 +37,22 @@ void unprotect_options(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({}))
     for (CLI::Option* option : command->get_options())
       if (option->get_type_size_max() > 0) option->transform(unprotect, "");
+}
+
+// What is wrong with the first argument: CLI11 does not name a command that it does not know, and takes
+// anything behind --version.
+std::optional<std::string> wrong_start(const CLI::App& app, std::span<char* const> arguments) {
+  if (arguments.empty()) return std::nullopt;
+  const std::string_view first = arguments[0];
+  if (first == "--version" && arguments.size() > 1)
+    return fmt::format("--version takes no arguments, found {}", edge_infer::quote(arguments[1]));
+  if (first.starts_with('-')) return std::nullopt;
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == first) return std::nullopt;
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  return fmt::format("unknown command {}, expected one of: {}", edge_infer::quote(first), known);
 }
 
 // What could not be written to standard output makes a success a failure: a full disk, a closed pipe.
@@ -62,6 +83,8 @@ int main(int argc, char** argv) {
     add_compile_command(app, exit_code);
     add_cache_command(app, exit_code);
     add_pull_command(app, exit_code);
+    if (const auto wrong = wrong_start(app, std::span(argv + 1, argv + std::max(argc, 1))))
+      return report_usage(*wrong);
     try {
       unprotect_options(app);
       std::vector<std::string> arguments;  // last first, as CLI11 takes them

@@ -7,7 +7,9 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -105,6 +107,11 @@ Status read_options(const edge_infer_options* given, edge_infer::EmbedderOptions
   return {};
 }
 
+// NULL is the default prompt, "" none.
+std::optional<std::string_view> prompt_of(const char* name) {
+  return name == nullptr ? std::nullopt : std::optional<std::string_view>(name);
+}
+
 }  // namespace
 
 extern "C" {
@@ -190,8 +197,7 @@ int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts
     for (size_t i = 0; i < count; ++i)
       if (texts[i] == nullptr && (lengths == nullptr || lengths[i] != 0))
         return fail(ErrorCode::kInvalidArgument, "texts[{}] is NULL", i);
-    EDGE_INFER_ASSIGN(const std::string prompt,
-                      model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
+    EDGE_INFER_ASSIGN(const std::string prompt, model->embedder->prompt(prompt_of(prompt_name)));
     std::vector<std::string> pass;
     std::vector<edge_infer::Encoding> encodings;
     for (size_t first = 0; first < count; first += pass.size()) {
@@ -224,8 +230,7 @@ int32_t edge_infer_embed_query(const edge_infer_model* model, const char* text, 
     const auto width = static_cast<size_t>(model->embedder->dimensions());
     if (capacity < width)
       return fail(ErrorCode::kInvalidArgument, "room for {} floats, a vector has {}", capacity, width);
-    EDGE_INFER_ASSIGN(const std::string prompt,
-                      model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
+    EDGE_INFER_ASSIGN(const std::string prompt, model->embedder->prompt(prompt_of(prompt_name)));
     EDGE_INFER_ASSIGN(const std::vector<float> row,
                       model->embedder->embed_query(length == 0 ? "" : std::string(text, length), prompt));
     std::memcpy(vector, row.data(), row.size() * sizeof(float));

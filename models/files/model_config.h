@@ -31,6 +31,8 @@ class ModelDirectory {
   // model_max_length and the positions there are. Never more than the latter. What tokenizer.json says of
   // truncation does not count. 0 when no file gives any limit.
   int64_t max_seq_length() const { return max_seq_length_; }
+  // Tokens for which config.json has positions; 0 where it says nothing.
+  int64_t positions() const { return positions_; }
 
  private:
   Status read_limits();
@@ -39,7 +41,7 @@ class ModelDirectory {
   JsonObject config_;
   std::string model_type_;
   SentenceModel sentence_;
-  int64_t max_seq_length_ = 0;
+  int64_t max_seq_length_ = 0, positions_ = 0;
 };
 
 }  // namespace edge_infer

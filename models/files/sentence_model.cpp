@@ -95,20 +95,24 @@ Result<PoolingConfig> read_pooling(const fs::path& dir) {
 Result<DenseActivation> parse_activation(const JsonObject& config) {
   EDGE_INFER_ASSIGN(const std::string name,
                     config.text_or("activation_function", "torch.nn.modules.activation.Tanh"));
-  constexpr std::array<std::pair<std::string_view, DenseActivation>, 6> kNames = {{
+  constexpr std::array<std::pair<std::string_view, DenseActivation>, 9> kNames = {{
       {"Identity", DenseActivation::kIdentity},
       {"Tanh", DenseActivation::kTanh},
       {"ReLU", DenseActivation::kRelu},
       {"GELU", DenseActivation::kGelu},
       {"SiLU", DenseActivation::kSilu},
       {"Sigmoid", DenseActivation::kSigmoid},
+      {"LeakyReLU", DenseActivation::kLeakyRelu},
+      {"ReLU6", DenseActivation::kRelu6},
+      {"Mish", DenseActivation::kMish},
   }};
   for (const auto& [known, activation] : kNames)
     if (last_component(name) == known) return activation;
-  return fail(
-      ErrorCode::kUnsupported,
-      "{}: member \"activation_function\": found {}, expected Identity, Tanh, ReLU, GELU, SiLU or Sigmoid",
-      config.label(), quote(name));
+  std::string expected;
+  for (const auto& [known, activation] : kNames)
+    expected += (expected.empty() ? "" : ", ") + std::string(known);
+  return fail(ErrorCode::kUnsupported, "{}: member \"activation_function\": found {}, expected one of: {}",
+              config.label(), quote(name), expected);
 }
 
 Result<DenseConfig> read_dense(const fs::path& dir) {
@@ -270,8 +274,24 @@ std::string_view dense_activation_name(DenseActivation activation) {
       return "silu";
     case DenseActivation::kSigmoid:
       return "sigmoid";
+    case DenseActivation::kLeakyRelu:
+      return "leaky_relu";
+    case DenseActivation::kRelu6:
+      return "relu6";
+    case DenseActivation::kMish:
+      return "mish";
   }
   return "unknown";
+}
+
+Result<std::string> find_prompt(const SentenceModel& model, std::optional<std::string_view> name) {
+  const std::string_view key = name.value_or(model.default_prompt_name);
+  if (key.empty()) return std::string();
+  if (const auto found = model.prompts.find(key); found != model.prompts.end()) return found->second;
+  std::string known;
+  for (const auto& [other, text] : model.prompts) known += (known.empty() ? "" : ", ") + quote(other);
+  return fail(ErrorCode::kNotFound, "the model has no prompt {}; it has: {}", quote(key),
+              known.empty() ? "none" : known);
 }
 
 Result<SentenceModel> read_sentence_model(const fs::path& dir) {

@@ -27,7 +27,8 @@ struct PoolingConfig {
   std::optional<int64_t> dimension;  // of a token's vector, where the file says it
 };
 
-enum class DenseActivation { kIdentity, kTanh, kRelu, kGelu, kSilu, kSigmoid };
+enum class DenseActivation { kIdentity, kTanh, kRelu, kGelu, kSilu, kSigmoid, kLeakyRelu, kRelu6, kMish };
+// As models/architectures/activation.h names it: "identity", "tanh", ...
 std::string_view dense_activation_name(DenseActivation activation);
 
 // y = activation(W x + b); `dir` holds model.safetensors with linear.weight [out, in] and, if bias,
@@ -51,6 +52,10 @@ struct SentenceModel {
   std::string default_prompt_name;  // empty: none; otherwise a key of prompts
   std::string similarity = "cosine";
 };
+
+// The prompt text of `name`; without a name the default prompt's, often empty; "" is no prompt. Errors:
+// kNotFound lists the names.
+Result<std::string> find_prompt(const SentenceModel& model, std::optional<std::string_view> name);
 
 // Reads the directory. Without modules.json: mean pooling, not normalized, and neither
 // sentence_bert_config.json nor config_sentence_transformers.json is read (a warning says so), as

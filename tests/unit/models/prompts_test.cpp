@@ -46,6 +46,20 @@ class Prompts : public testing::Test {
   fs::path dir_;
 };
 
+TEST_F(Prompts, without_a_name_the_default_holds_and_an_empty_name_is_none) {
+  const auto embedder = open();
+  ASSERT_NE(embedder, nullptr);
+  EXPECT_EQ(*embedder->prompt(std::nullopt), "query: ");
+  EXPECT_EQ(*embedder->prompt("query"), "query: ");
+  EXPECT_EQ(*embedder->prompt("document"), "");
+  EXPECT_EQ(*embedder->prompt(""), "");
+  const auto unknown = embedder->prompt("passage");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(unknown.error().message.find(R"("document", "query")"), std::string::npos)
+      << unknown.error().message;
+}
+
 TEST_F(Prompts, an_unsupported_one_is_refused_with_the_file_that_asks_for_it) {
   put("1_Pooling/config.json",
       R"({"word_embedding_dimension":384,"pooling_mode_mean_tokens":true,"include_prompt":false})");

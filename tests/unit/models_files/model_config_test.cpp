@@ -100,6 +100,32 @@ TEST(ModelDirectory, reads_the_new_format) {
   EXPECT_EQ(model.max_seq_length(), 512);
 }
 
+TEST(ModelDirectory, reads_the_activations_of_dense_layers) {
+  TemporaryDir dir;
+  dir.put("config.json", kConfig);
+  dir.put(
+      "modules.json",
+      R"([{"path":"","type":"x.Transformer"},{"path":"1_Pooling","type":"x.Pooling"},{"path":"2_Dense","type":"x.Dense"}])");
+  dir.put("1_Pooling/config.json", R"({"word_embedding_dimension":8})");
+  const auto put = [&](const char* name) {
+    dir.put("2_Dense/config.json",
+            std::string(
+                R"({"in_features":8,"out_features":4,"activation_function":"torch.nn.modules.activation.)") +
+                name + "\"}");
+  };
+  for (const auto& [name, known] :
+       {std::pair("ReLU", "relu"), {"LeakyReLU", "leaky_relu"}, {"ReLU6", "relu6"}, {"Mish", "mish"}}) {
+    put(name);
+    const auto model = opened(dir);
+    ASSERT_EQ(model.sentence().dense.size(), 1u) << name;
+    EXPECT_EQ(dense_activation_name(model.sentence().dense[0].activation), known);
+  }
+  put("Softshrink");
+  const auto unknown = ModelDirectory::open(dir.path());
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("Softshrink"), std::string::npos) << unknown.error().message;
+}
+
 TEST(ModelDirectory, finds_a_transformer_in_a_folder_of_its_own) {
   TemporaryDir dir;
   dir.put("0_Transformer/config.json", kConfig);

@@ -46,13 +46,15 @@ std::optional<std::string> wrong_start(const CLI::App& app, std::span<char* cons
   const std::string_view first = arguments[0];
   if (first == "--version" && arguments.size() > 1)
     return fmt::format("--version takes no arguments, found {}", edge_infer::quote(arguments[1]));
-  if (first.starts_with('-')) return std::nullopt;
+  if (app.get_option_no_throw(std::string(first)) != nullptr) return std::nullopt;
   std::string known;
   for (const CLI::App* command : app.get_subcommands({})) {
     if (command->get_name() == first) return std::nullopt;
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
-  return fmt::format("unknown command {}, expected one of: {}", edge_infer::quote(first), known);
+  return fmt::format("unknown {} {}, expected one of: {}", first.starts_with('-') ? "option" : "command",
+                     edge_infer::quote(first),
+                     first.starts_with('-') ? "--help, --version, or a command" : known);
 }
 
 // What could not be written to standard output makes a success a failure: a full disk, a closed pipe.

@@ -9,6 +9,8 @@
 #include "apps/cli/model_options.h"
 #include "apps/cli/report.h"
 #include "apps/cli/text_input.h"
+#include "models/hub/model_directory.h"
+#include "models/token_limit.h"
 
 namespace edge_infer {
 namespace {
@@ -98,13 +100,27 @@ Status embed(const EmbedArguments& a, const TextInput& input, const Embedder& em
   return {};
 }
 
+// Why the model did not open: --max-length does not fit it, which is wrong usage.
+bool is_max_length_wrong(const ModelOptions& options) {
+  if (options.embedder.max_length == 0) return false;
+  const auto wrong = [&]() -> Result<bool> {
+    EDGE_INFER_ASSIGN(const std::filesystem::path dir, resolve_model(options.model));
+    EDGE_INFER_ASSIGN(const ModelDirectory directory, ModelDirectory::open(dir));
+    EDGE_INFER_ASSIGN(const auto tokenizer, Tokenizer::load(directory.transformer_dir(), {}));
+    return !token_limit(directory, options.embedder.max_length, tokenizer->special_tokens());
+  }();
+  return wrong && *wrong;
+}
+
 int run_embed(const EmbedArguments& a) {
   if (a.texts.input.empty() && a.texts.texts.empty())
     return report_usage("embed: no text given: expected TEXT or --input FILE");
   const Result<TextInput> input = TextInput::read(a.texts);
   if (!input) return report_error(input.error());
   const Result<std::unique_ptr<Embedder>> embedder = Embedder::open(a.model.model, a.model.embedder);
-  if (!embedder) return report_open_error(embedder.error());
+  if (!embedder)
+    return is_max_length_wrong(a.model) ? report_usage(embedder.error().message)
+                                        : report_error(embedder.error());
   const Status status = embed(a, *input, **embedder);
   return status ? 0 : report_error(status.error());
 }

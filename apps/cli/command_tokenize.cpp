@@ -48,9 +48,9 @@ int run_tokenize(const TokenizeArguments& a) {
   const Result<TextInput> input = TextInput::read(a.texts);
   if (!input) return report_error(input.error());
   const Result<std::filesystem::path> dir = resolve_model(a.model);
-  if (!dir) return report_open_error(dir.error());
+  if (!dir) return report_error(dir.error());
   const Result<ModelDirectory> directory = ModelDirectory::open(*dir);
-  if (!directory) return report_open_error(directory.error());
+  if (!directory) return report_error(directory.error());
   const Result<std::string> prompt = find_prompt(directory->sentence(), a.prompt_name);
   if (!prompt) return report_error(prompt.error());
   TokenizerOptions options;
@@ -59,7 +59,7 @@ int run_tokenize(const TokenizeArguments& a) {
   const auto tokenizer = Tokenizer::load(directory->transformer_dir(), options);
   if (!tokenizer) return report_error(tokenizer.error());
   const Result<int64_t> limit = token_limit(*directory, a.max_length, (*tokenizer)->special_tokens());
-  if (!limit) return report_open_error(limit.error());
+  if (!limit) return report_usage(limit.error().message);
   const Status status = print_tokens(*input, *prompt, **tokenizer, a.no_truncate ? 0 : *limit);
   return status ? 0 : report_error(status.error());
 }

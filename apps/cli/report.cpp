@@ -17,10 +17,6 @@ int report_usage(const std::string& message) {
   return 2;
 }
 
-int report_open_error(const Error& error) {
-  return error.code == ErrorCode::kInvalidArgument ? report_usage(error.message) : report_error(error);
-}
-
 void log_to_stderr() {
   set_log_sink([](LogLevel level, std::string_view message) {
     // Who names topics wants to read about them.

@@ -10,8 +10,6 @@ namespace edge_infer {
 // Prints "edge-infer: message" on standard error; returns the exit code: 1, or 2 for wrong usage.
 int report_error(const Error& error);
 int report_usage(const std::string& message);
-// Of opening a model, where kInvalidArgument is about an option's value: wrong usage.
-int report_open_error(const Error& error);
 
 // Installs a log sink that prints warnings on standard error.
 void log_to_stderr();

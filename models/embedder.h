@@ -69,9 +69,9 @@ class Embedder {
   virtual int64_t max_length() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
   virtual const EmbeddingSpace& space() const = 0;
-  // The prompt text of `name`; "" selects the default prompt (possibly empty). Errors: kNotFound lists the
-  // names.
-  virtual Result<std::string> prompt(std::string_view name) const = 0;
+  // The prompt text of `name`; without a name the default prompt's, often empty; "" is no prompt. Errors:
+  // kNotFound lists the names.
+  virtual Result<std::string> prompt(std::optional<std::string_view> name) const = 0;
   // The prompt for a role, "query" or "document"; empty when the model has none.
   virtual std::string role_prompt(std::string_view role) const = 0;
   // The largest number of tokens one forward pass takes; embed_tokens splits what is more.

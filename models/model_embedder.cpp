@@ -9,6 +9,7 @@
 #include "models/fingerprint.h"
 #include "models/gate_sample.h"
 #include "models/hub/model_directory.h"
+#include "models/token_limit.h"
 #include "runtime/base/cpu.h"
 #include "runtime/base/log.h"
 #include "runtime/base/paths.h"
@@ -81,12 +82,6 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   EDGE_INFER_ASSIGN(SentenceGraph sentence, build_sentence_graph(e->directory_, e->weights_, e->dense_));
   e->dimensions_ = sentence.dimensions;
   e->vocabulary_ = sentence.vocabulary;
-  const int64_t own = e->directory_.max_seq_length();
-  const int64_t longest = std::min({own > 0 ? own : sentence.positions, sentence.positions, kMaxBatchTokens});
-  if (options.max_length > sentence.positions)
-    return fail(ErrorCode::kInvalidArgument, "max length {} is beyond the model's {} positions",
-                options.max_length, sentence.positions);
-  e->max_length_ = options.max_length > 0 ? options.max_length : longest;
   TokenizerOptions tokenizer_options;
   tokenizer_options.cache_dir = e->cache_dir_;
   tokenizer_options.force_lower_case = e->directory_.sentence().do_lower_case;
@@ -95,9 +90,8 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
     return fail(ErrorCode::kCorruption,
                 "\"{}\": tokenizer.json has ids up to {}, but the model embeds only {}", dir.native(),
                 e->tokenizer_->vocabulary_size() - 1, e->vocabulary_);
-  if (e->max_length_ < e->tokenizer_->special_tokens())
-    return fail(ErrorCode::kInvalidArgument, "max length {} leaves no room for the {} special tokens",
-                e->max_length_, e->tokenizer_->special_tokens());
+  EDGE_INFER_ASSIGN(e->max_length_,
+                    token_limit(e->directory_, options.max_length, e->tokenizer_->special_tokens()));
   PackRunnerOptions packs{dir.native(), e->dimensions_, e->threads_};
   // Elsewhere packs are small, and the start is short.
   if (!e->device_->target().splits_rows) packs.pair_cost = pair_cost(sentence.graph);
@@ -241,18 +235,8 @@ const EmbeddingSpace& ModelEmbedder::space() const {
   return space_;
 }
 
-Result<std::string> ModelEmbedder::prompt(std::string_view name) const {
-  const SentenceModel& s = directory_.sentence();
-  if (name.empty()) {
-    if (s.default_prompt_name.empty()) return std::string();
-    name = s.default_prompt_name;
-  }
-  const auto found = s.prompts.find(name);
-  if (found != s.prompts.end()) return found->second;
-  std::string known;
-  for (const auto& [key, text] : s.prompts) known += (known.empty() ? "" : ", ") + quote(key);
-  return fail(ErrorCode::kNotFound, "the model has no prompt {}; it has: {}", quote(name),
-              known.empty() ? "none" : known);
+Result<std::string> ModelEmbedder::prompt(std::optional<std::string_view> name) const {
+  return find_prompt(directory_.sentence(), name);
 }
 
 std::string ModelEmbedder::role_prompt(std::string_view role) const {
@@ -310,7 +294,9 @@ std::shared_ptr<EntryPin> ModelEmbedder::pin() const {
 Status ModelEmbedder::check_prompt(std::string_view prompt_text) const {
   if (prompt_text.empty() || directory_.sentence().pooling.include_prompt) return {};
   return fail(ErrorCode::kUnsupported,
-              "the model leaves its prompt out of pooling (include_prompt is false)");
+              "\"{}\": member \"include_prompt\" is false: leaving a prompt's tokens out of pooling is not "
+              "supported, so that this model embeds only without a prompt",
+              directory_.sentence().pooling.file.native());
 }
 
 void ModelEmbedder::tokenize(const std::string& text, std::string_view prompt_text, Encoding& out) const {

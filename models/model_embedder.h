@@ -29,7 +29,7 @@ class ModelEmbedder final : public Embedder {
   int64_t max_length() const override { return max_length_; }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const EmbeddingSpace& space() const override;
-  Result<std::string> prompt(std::string_view name) const override;
+  Result<std::string> prompt(std::optional<std::string_view> name) const override;
   std::string role_prompt(std::string_view role) const override;
   int64_t max_batch_tokens() const override { return kMaxBatchTokens; }
   int64_t bulk_tokens() const override;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "compiler/capture/graph_builder.h"
+#include "models/architectures/activation.h"
 #include "models/architectures/architecture.h"
 
 namespace edge_infer {
@@ -26,24 +27,6 @@ std::string pool_mode(PoolingMode mode) {
   return "mean";
 }
 
-ValueId activate(GraphBuilder& b, ValueId x, DenseActivation activation) {
-  switch (activation) {
-    case DenseActivation::kIdentity:
-      return x;
-    case DenseActivation::kTanh:
-      return b.op("aten.tanh", {x});
-    case DenseActivation::kRelu:
-      return b.op("aten.relu", {x});
-    case DenseActivation::kGelu:
-      return b.op("aten.gelu", {x}, {{"approximate", std::string("none")}});
-    case DenseActivation::kSilu:
-      return b.op("aten.silu", {x});
-    case DenseActivation::kSigmoid:
-      return b.op("aten.sigmoid", {x});
-  }
-  return x;
-}
-
 Result<ValueId> dense_layer(GraphBuilder& b, ValueId x, size_t index, const DenseConfig& config,
                             const WeightStore& weights, int64_t width) {
   if (config.in_features != width)
@@ -57,7 +40,9 @@ Result<ValueId> dense_layer(GraphBuilder& b, ValueId x, size_t index, const Dens
     EDGE_INFER_RETURN_IF_ERROR(weights.find_weight("linear.bias", {config.out_features}));
     bias = b.constant(prefix + "bias", DType::kF32, {config.out_features});
   }
-  return activate(b, b.op("aten.linear", {x, w, bias}), config.activation);
+  const std::string_view activation = dense_activation_name(config.activation);
+  if (const auto active = emit_activation(b, b.op("aten.linear", {x, w, bias}), activation)) return *active;
+  return fail(ErrorCode::kInternal, "\"{}\": no activation {}", config.dir.native(), activation);
 }
 
 // torch.nn.functional.normalize: x / max(|x|, 1e-12).

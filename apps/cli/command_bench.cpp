@@ -11,6 +11,7 @@
 #include "apps/cli/bench_profile.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
+#include "apps/cli/option_range.h"
 #include "apps/cli/program_report.h"
 #include "apps/cli/report.h"
 #include "models/cost.h"
@@ -161,13 +162,6 @@ Status bench(const BenchArguments& a) {
   return {};
 }
 
-// CLI::Range takes NaN for every range's.
-std::string seconds_in_range(const std::string& text) {
-  double value = 0;
-  const bool number = CLI::detail::lexical_cast(text, value);
-  return number && value >= 0.01 && value <= 3600 ? "" : fmt::format("{} is not in 0.01 to 3600", text);
-}
-
 }  // namespace
 
 void add_bench_command(CLI::App& app, int& exit_code) {
@@ -181,9 +175,9 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   command->add_flag("--eager", a->model.embedder.eager, "time the prebuilt kernels");
   command->add_option("--lengths", a->lengths, "tokens of a text, comma separated")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--batch", a->batch, "texts of a call")->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", a->seconds, "time for each length")->check(seconds_in_range);
+      ->check(integer_from(1, 1 << 20));
+  command->add_option("--batch", a->batch, "texts of a call")->check(integer_from(1, 4096));
+  command->add_option("--seconds", a->seconds, "time for each length")->check(number_from(0.01, 3600));
   command->add_flag("--json", a->as_json, "one JSON object a length");
   command->callback([a, &exit_code] {
     if (const Status status = bench(*a); !status) exit_code = report_error(status.error());

@@ -3,10 +3,14 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/report.h"
+#include "apps/cli/text_input.h"
+#include "models/hub/model_directory.h"
+#include "models/token_limit.h"
 
 namespace edge_infer {
 namespace {
@@ -19,7 +23,7 @@ constexpr size_t kTextsAnsweredAtOnce = 32;
 struct EmbedArguments {
   ModelOptions model;
   TextOptions texts;
-  std::string prompt_name;
+  std::optional<std::string> prompt_name;
   std::string format = "json";
 };
 
@@ -51,34 +55,45 @@ Status write_stdout(const void* data, size_t bytes) {
   return {};
 }
 
-void warn_truncated(std::span<const Encoding> encodings, size_t first, int64_t max_length) {
+void warn_truncated(const TextInput& input, std::span<const Encoding> encodings, size_t first,
+                    int64_t max_length) {
   for (size_t i = 0; i < encodings.size(); ++i)
     if (encodings[i].truncated)
-      fmt::print(stderr, "edge-infer: text {} was cut to {} of its {} tokens\n", first + i, max_length,
-                 encodings[i].tokens);
+      fmt::print(stderr, "edge-infer: {} was cut to {} of its {} tokens\n", input.place(first + i),
+                 max_length, encodings[i].tokens);
 }
 
-Status embed(const EmbedArguments& a) {
-  EDGE_INFER_ASSIGN(const std::vector<std::string> texts, read_texts(a.texts));
-  EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder,
-                    Embedder::open(a.model.model, a.model.embedder));
-  EDGE_INFER_ASSIGN(const std::string prompt, embedder->prompt(a.prompt_name));
+// A tokenizer without special tokens may leave nothing of a text; said here, where the text's place is known.
+Status check_not_empty(const TextInput& input, const std::string& prompt, const Tokenizer& tokenizer) {
+  if (tokenizer.special_tokens() > 0) return {};
+  Encoding encoding;
+  for (size_t i = 0; i < input.texts().size(); ++i) {
+    tokenizer.encode(prompt + input.texts()[i], 0, encoding);
+    if (encoding.ids.empty()) return fail(ErrorCode::kInvalidArgument, "{} has no tokens", input.place(i));
+  }
+  return {};
+}
+
+Status embed(const EmbedArguments& a, const TextInput& input, const Embedder& embedder) {
+  EDGE_INFER_ASSIGN(const std::string prompt, embedder.prompt(a.prompt_name));
+  EDGE_INFER_RETURN_IF_ERROR(check_not_empty(input, prompt, embedder.tokenizer()));
+  const std::vector<std::string>& texts = input.texts();
   // Many texts are worth the wait, and the prebuilt kernels know one precision only.
   const bool asked = !a.model.embedder.precision.empty() && a.model.embedder.precision != "fp32" &&
                      a.model.embedder.precision != "auto";
-  if (asked || texts.size() > kTextsAnsweredAtOnce) static_cast<void>(embedder->prepare());
-  const auto width = static_cast<size_t>(embedder->dimensions());
+  if (asked || texts.size() > kTextsAnsweredAtOnce) static_cast<void>(embedder.prepare());
+  const auto width = static_cast<size_t>(embedder.dimensions());
   if (a.format == "npy") {
-    const std::string header = npy_header(texts.size(), embedder->dimensions());
+    const std::string header = npy_header(texts.size(), embedder.dimensions());
     EDGE_INFER_RETURN_IF_ERROR(write_stdout(header.data(), header.size()));
   }
-  const std::shared_ptr<EntryPin> pin = embedder->pin();
+  const std::shared_ptr<EntryPin> pin = embedder.pin();
   std::vector<Encoding> encodings;
   for (size_t first = 0; first < texts.size(); first += kTextsPerCall) {
     const size_t count = std::min(kTextsPerCall, texts.size() - first);
     EDGE_INFER_ASSIGN(const std::vector<float> vectors,
-                      embedder->embed(std::span(texts).subspan(first, count), prompt, &encodings, pin.get()));
-    warn_truncated(encodings, first, embedder->max_length());
+                      embedder.embed(std::span(texts).subspan(first, count), prompt, &encodings, pin.get()));
+    warn_truncated(input, encodings, first, embedder.max_length());
     if (a.format == "npy") {
       EDGE_INFER_RETURN_IF_ERROR(write_stdout(vectors.data(), vectors.size() * sizeof(float)));
       continue;
@@ -88,8 +103,33 @@ Status embed(const EmbedArguments& a) {
     EDGE_INFER_RETURN_IF_ERROR(write_stdout(out.data(), out.size()));
   }
   if (std::fflush(stdout) != 0) return fail(ErrorCode::kIoError, "cannot write to standard output");
-  let_compilation_finish(*embedder);
+  let_compilation_finish(embedder);
   return {};
+}
+
+// Why the model did not open: --max-length does not fit it, which is wrong usage.
+bool is_max_length_wrong(const ModelOptions& options) {
+  if (options.embedder.max_length == 0) return false;
+  const auto wrong = [&]() -> Result<bool> {
+    EDGE_INFER_ASSIGN(const std::filesystem::path dir, resolve_model(options.model));
+    EDGE_INFER_ASSIGN(const ModelDirectory directory, ModelDirectory::open(dir));
+    EDGE_INFER_ASSIGN(const auto tokenizer, Tokenizer::load(directory.transformer_dir(), {}));
+    return !token_limit(directory, options.embedder.max_length, tokenizer->special_tokens());
+  }();
+  return wrong && *wrong;
+}
+
+int run_embed(const EmbedArguments& a) {
+  if (a.texts.input.empty() && a.texts.texts.empty())
+    return report_usage("embed: no text given: expected TEXT or --input FILE");
+  const Result<TextInput> input = TextInput::read(a.texts);
+  if (!input) return report_error(input.error());
+  const Result<std::unique_ptr<Embedder>> embedder = Embedder::open(a.model.model, a.model.embedder);
+  if (!embedder)
+    return is_max_length_wrong(a.model) ? report_usage(embedder.error().message)
+                                        : report_error(embedder.error());
+  const Status status = embed(a, *input, **embedder);
+  return status ? 0 : report_error(status.error());
 }
 
 }  // namespace
@@ -100,15 +140,9 @@ void add_embed_command(CLI::App& app, int& exit_code) {
   add_model_options(*command, a->model, true);
   add_text_options(*command, a->texts);
   command->add_flag("--eager", a->model.embedder.eager, "run the fallback kernels only");
-  command->add_option("--prompt-name", a->prompt_name, "prompt of the model to put in front of each text");
+  add_prompt_option(*command, a->prompt_name);
   command->add_option("--format", a->format, "json | npy")->check(CLI::IsMember({"json", "npy"}));
-  command->callback([a, &exit_code] {
-    if (a->texts.input.empty() && a->texts.texts.empty()) {
-      exit_code = report_usage("embed: no text given: expected TEXT or --input FILE");
-      return;
-    }
-    if (const Status status = embed(*a); !status) exit_code = report_error(status.error());
-  });
+  command->callback([a, &exit_code] { exit_code = run_embed(*a); });
 }
 
 }  // namespace edge_infer

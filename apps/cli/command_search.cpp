@@ -6,6 +6,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
+#include "apps/cli/option_range.h"
 #include "apps/cli/report.h"
 #include "apps/index/path_text.h"
 #include "apps/index/search.h"
@@ -104,7 +105,7 @@ void add_search_command(CLI::App& app, int& exit_code) {
   auto a = std::make_shared<SearchArguments>();
   command->add_option("--db", a->index_file, "index file")->required();
   command->add_option("--model", a->model, "model; the one recorded in the index where it is not given");
-  command->add_option("--top", a->top, "passages to print")->check(CLI::Range(int64_t{1}, kMaxTop));
+  command->add_option("--top", a->top, "passages to print")->check(integer_from(1, kMaxTop));
   command->add_option("--mode", a->mode, "hybrid | vector | text")
       ->check(CLI::IsMember({"hybrid", "vector", "text"}));
   command->add_flag("--json", a->json, "print one JSON object a passage");

@@ -13,6 +13,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
+#include "apps/cli/option_range.h"
 #include "apps/cli/report.h"
 #include "apps/server/batcher.h"
 #include "apps/server/server.h"
@@ -104,7 +105,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
       "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
   add_device_option(*command, arguments->embedder);
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
-      ->check(CLI::Range(1, 1024));
+      ->check(integer_from(1, 1024));
   add_mode_option(*command, arguments->embedder);
   command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });
 }

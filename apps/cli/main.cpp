@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,6 +14,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
+#include "models/files/json.h"
 
 namespace {
 
@@ -50,6 +53,24 @@ void set_up_options(CLI::App& app) {
   }
 }
 
+// What is wrong with the first argument: CLI11 does not name a command that it does not know, and takes
+// anything behind --version.
+std::optional<std::string> wrong_start(const CLI::App& app, std::span<char* const> arguments) {
+  if (arguments.empty()) return std::nullopt;
+  const std::string_view first = arguments[0];
+  if (first == "--version" && arguments.size() > 1)
+    return fmt::format("--version takes no arguments, found {}", edge_infer::quote(arguments[1]));
+  if (app.get_option_no_throw(std::string(first)) != nullptr) return std::nullopt;
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == first) return std::nullopt;
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  return fmt::format("unknown {} {}, expected one of: {}", first.starts_with('-') ? "option" : "command",
+                     edge_infer::quote(first),
+                     first.starts_with('-') ? "--help, --version, or a command" : known);
+}
+
 // What could not be written to standard output makes a success a failure: a full disk, a closed pipe.
 int finish_output(int exit_code) {
   std::cout.flush();
@@ -78,6 +99,8 @@ int main(int argc, char** argv) {
     add_compile_command(app, exit_code);
     add_cache_command(app, exit_code);
     add_pull_command(app, exit_code);
+    if (const auto wrong = wrong_start(app, std::span(argv + 1, argv + std::max(argc, 1))))
+      return report_usage(*wrong);
     try {
       set_up_options(app);
       std::vector<std::string> arguments;  // last first, as CLI11 takes them

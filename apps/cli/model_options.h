@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <string>
-#include <vector>
 
 #include "models/embedder.h"
 
@@ -27,16 +26,5 @@ void add_model_options(CLI::App& command, ModelOptions& options, bool with_preci
 // One-shot commands write their output, then let a compilation that their first use of a model began finish;
 // says so when it does not within 10 s.
 void let_compilation_finish(const Embedder& embedder);
-
-// Where texts come from: TEXT... and --input FILE|-.
-struct TextOptions {
-  std::string input;
-  std::vector<std::string> texts;
-};
-void add_text_options(CLI::App& command, TextOptions& options);
-
-// The texts in order: those of --input (one a line; of a .jsonl file the member "text" of each line), then
-// TEXT.... Errors: kInvalidArgument when there is neither; kNotFound, kCorruption with the line's number.
-Result<std::vector<std::string>> read_texts(const TextOptions& options);
 
 }  // namespace edge_infer

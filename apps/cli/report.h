@@ -7,8 +7,7 @@
 
 namespace edge_infer {
 
-// Prints "edge-infer: message" on standard error; returns the exit code: 2 for a wrong argument of the
-// command line, 1 otherwise.
+// Prints "edge-infer: message" on standard error; returns the exit code: 1, or 2 for wrong usage.
 int report_error(const Error& error);
 int report_usage(const std::string& message);
 

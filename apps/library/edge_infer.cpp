@@ -7,7 +7,9 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -108,6 +110,11 @@ Status read_options(const edge_infer_options* given, edge_infer::EmbedderOptions
   return {};
 }
 
+// NULL is the default prompt, "" none.
+std::optional<std::string_view> prompt_of(const char* name) {
+  return name == nullptr ? std::nullopt : std::optional<std::string_view>(name);
+}
+
 Status check_text(const char* text, size_t length, const std::string& name) {
   if (text == nullptr && length != 0) return fail(ErrorCode::kInvalidArgument, "{} is NULL", name);
   if (length > kMaxTextBytes)
@@ -204,8 +211,7 @@ int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts
       if (lengths != nullptr)
         EDGE_INFER_RETURN_IF_ERROR(check_text(texts[i], lengths[i], fmt::format("texts[{}]", i)));
     }
-    EDGE_INFER_ASSIGN(const std::string prompt,
-                      model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
+    EDGE_INFER_ASSIGN(const std::string prompt, model->embedder->prompt(prompt_of(prompt_name)));
     const std::shared_ptr<edge_infer::EntryPin> pin = model->embedder->pin();
     std::vector<std::string> pass;
     std::vector<edge_infer::Encoding> encodings;
@@ -240,8 +246,7 @@ int32_t edge_infer_embed_query(const edge_infer_model* model, const char* text, 
     const auto width = static_cast<size_t>(model->embedder->dimensions());
     if (capacity < width)
       return fail(ErrorCode::kInvalidArgument, "room for {} floats, a vector has {}", capacity, width);
-    EDGE_INFER_ASSIGN(const std::string prompt,
-                      model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
+    EDGE_INFER_ASSIGN(const std::string prompt, model->embedder->prompt(prompt_of(prompt_name)));
     EDGE_INFER_ASSIGN(const std::vector<float> row,
                       model->embedder->embed_query(length == 0 ? "" : std::string(text, length), prompt));
     std::memcpy(vector, row.data(), row.size() * sizeof(float));

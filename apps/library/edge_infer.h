@@ -97,7 +97,7 @@ EDGE_INFER_API int64_t edge_infer_dimensions(const edge_infer_model* model);
 EDGE_INFER_API int64_t edge_infer_max_length(const edge_infer_model* model);
 
 /* Embeds `count` texts: texts[i] has lengths[i] bytes, or ends with 0 where `lengths` is NULL. `prompt_name`
- * selects a prompt of the model to stand in front of each text; NULL or "": its default, often none.
+ * selects a prompt of the model to stand in front of each text; NULL: its default, often none; "": none.
  * `vectors` receives count x dimensions floats, row i for texts[i]; `capacity` is its size in floats.
  * `infos`, unless NULL, receives `count` entries. A text's vector does not depend on the texts beside it. On
  * failure `vectors` is unspecified. */

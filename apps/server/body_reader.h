@@ -30,9 +30,9 @@ struct BodyInput {
 };
 
 struct EmbeddingBody {
-  std::vector<BodyInput> inputs;  // never empty
-  std::string model;              // as sent; may be empty
-  std::string prompt_name;        // empty: the model's default prompt
+  std::vector<BodyInput> inputs;           // never empty
+  std::string model;                       // as sent; may be empty
+  std::optional<std::string> prompt_name;  // none: the model's default prompt; "": no prompt
   std::optional<int64_t> dimensions;
   bool base64 = false;
   bool truncate = true;

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "models/architectures/activation.h"
+
 namespace edge_infer {
 namespace {
 
@@ -108,15 +110,9 @@ class Bert {
   }
 
   Result<ValueId> activate(ValueId x) {
-    const std::string& act = c_.activation;
-    if (act == "gelu") return b_.op("aten.gelu", {x}, {{"approximate", std::string("none")}});
-    if (act == "gelu_new" || act == "gelu_pytorch_tanh")
-      return b_.op("aten.gelu", {x}, {{"approximate", std::string("tanh")}});
-    if (act == "relu") return b_.op("aten.relu", {x});
-    if (act == "silu" || act == "swish") return b_.op("aten.silu", {x});
-    return fail(ErrorCode::kUnsupported,
-                "{}: hidden_act {}, expected one of: gelu, gelu_new, gelu_pytorch_tanh, relu, silu",
-                json_.label(), quote(act));
+    if (const auto active = emit_activation(b_, x, c_.activation)) return *active;
+    return fail(ErrorCode::kUnsupported, "{}: hidden_act {}, expected one of: {}", json_.label(),
+                quote(c_.activation), activation_names());
   }
 
   Result<ValueId> feed_forward(ValueId x, const std::string& name) {

@@ -9,6 +9,23 @@ namespace {
 
 using Json = nlohmann::json;
 
+// What is wrong, of nlohmann's "[json.exception.NAME] parse error at PLACE: syntax error while parsing ... -
+// WHAT; last read: 'READ'" and "[json.exception.NAME] WHAT parsing 'READ'".
+std::string reason(std::string_view message, std::string_view read) {
+  const auto skip = [&](std::string_view mark) {
+    if (const size_t at = message.find(mark); at != std::string_view::npos)
+      message.remove_prefix(at + mark.size());
+  };
+  const auto cut = [&](std::string_view mark) { message = message.substr(0, message.find(mark)); };
+  skip("] ");
+  cut("; last read: ");
+  cut(" parsing '");
+  skip(" - ");
+  constexpr size_t kShown = 40;
+  if (read.size() <= kShown) return fmt::format("{}, found {}", message, quote(read));
+  return fmt::format("{}, found what ends with {}", message, quote(read.substr(read.size() - kShown)));
+}
+
 // Builds the document as nlohmann's own handler does, but counts on the way and never throws.
 class DocumentBuilder {
  public:
@@ -34,8 +51,9 @@ class DocumentBuilder {
     slot_ = &entry->second;
     return true;
   }
-  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) {
-    return stop(ErrorCode::kCorruption, fmt::format("not valid JSON at byte {}", position));
+  bool parse_error(size_t position, const std::string& read, const nlohmann::detail::exception& exception) {
+    return stop(ErrorCode::kCorruption,
+                fmt::format("not valid JSON at byte {}: {}", position, reason(exception.what(), read)));
   }
 
   Result<Json> finish(bool complete) && {

@@ -71,15 +71,15 @@ Result<ModelDirectory> ModelDirectory::open(const fs::path& dir) {
 }
 
 Status ModelDirectory::read_limits() {
-  EDGE_INFER_ASSIGN(const int64_t positions, read_positions(config_, model_type_));
+  EDGE_INFER_ASSIGN(positions_, read_positions(config_, model_type_));
   EDGE_INFER_ASSIGN(const int64_t tokenizer_limit,
                     read_model_max_length(transformer_dir() / "tokenizer_config.json"));
   int64_t limit = sentence_.max_seq_length.value_or(tokenizer_limit);
-  if (positions > 0 && (limit == 0 || limit > positions)) {
-    if (sentence_.max_seq_length && limit > positions)
+  if (positions_ > 0 && (limit == 0 || limit > positions_)) {
+    if (sentence_.max_seq_length && limit > positions_)
       log_warning("\"{}\": max_seq_length {} is cut to the {} positions of the model", path_.native(), limit,
-                  positions);
-    limit = positions;
+                  positions_);
+    limit = positions_;
   }
   max_seq_length_ = limit;
   return {};

@@ -27,9 +27,12 @@ class ModelDirectory {
   const std::filesystem::path& transformer_dir() const { return sentence_.transformer_dir; }
 
   // Tokens of one text, special ones included, that the model takes: sentence_bert_config.json's
-  // max_seq_length, else the smaller of tokenizer_config.json's model_max_length and the positions there are.
-  // Never more than the latter. 0 when no file gives any limit.
+  // max_seq_length where there is a modules.json, else the smaller of tokenizer_config.json's
+  // model_max_length and the positions there are. Never more than the latter. What tokenizer.json says of
+  // truncation does not count. 0 when no file gives any limit.
   int64_t max_seq_length() const { return max_seq_length_; }
+  // Tokens for which config.json has positions; 0 where it says nothing.
+  int64_t positions() const { return positions_; }
 
  private:
   Status read_limits();
@@ -38,7 +41,7 @@ class ModelDirectory {
   JsonObject config_;
   std::string model_type_;
   SentenceModel sentence_;
-  int64_t max_seq_length_ = 0;
+  int64_t max_seq_length_ = 0, positions_ = 0;
 };
 
 }  // namespace edge_infer

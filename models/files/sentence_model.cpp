@@ -81,6 +81,7 @@ Result<std::vector<PoolingMode>> read_modes(const JsonObject& config) {
 Result<PoolingConfig> read_pooling(const fs::path& dir) {
   EDGE_INFER_ASSIGN(const JsonObject config, JsonObject::read(dir / "config.json"));
   PoolingConfig pooling;
+  pooling.file = dir / "config.json";
   EDGE_INFER_ASSIGN(pooling.modes, read_modes(config));
   EDGE_INFER_ASSIGN(pooling.include_prompt, config.boolean_or("include_prompt", true));
   for (const char* key : {"embedding_dimension", "word_embedding_dimension"}) {
@@ -94,20 +95,24 @@ Result<PoolingConfig> read_pooling(const fs::path& dir) {
 Result<DenseActivation> parse_activation(const JsonObject& config) {
   EDGE_INFER_ASSIGN(const std::string name,
                     config.text_or("activation_function", "torch.nn.modules.activation.Tanh"));
-  constexpr std::array<std::pair<std::string_view, DenseActivation>, 6> kNames = {{
+  constexpr std::array<std::pair<std::string_view, DenseActivation>, 9> kNames = {{
       {"Identity", DenseActivation::kIdentity},
       {"Tanh", DenseActivation::kTanh},
       {"ReLU", DenseActivation::kRelu},
       {"GELU", DenseActivation::kGelu},
       {"SiLU", DenseActivation::kSilu},
       {"Sigmoid", DenseActivation::kSigmoid},
+      {"LeakyReLU", DenseActivation::kLeakyRelu},
+      {"ReLU6", DenseActivation::kRelu6},
+      {"Mish", DenseActivation::kMish},
   }};
   for (const auto& [known, activation] : kNames)
     if (last_component(name) == known) return activation;
-  return fail(
-      ErrorCode::kUnsupported,
-      "{}: member \"activation_function\": found {}, expected Identity, Tanh, ReLU, GELU, SiLU or Sigmoid",
-      config.label(), quote(name));
+  std::string expected;
+  for (const auto& [known, activation] : kNames)
+    expected += (expected.empty() ? "" : ", ") + std::string(known);
+  return fail(ErrorCode::kUnsupported, "{}: member \"activation_function\": found {}, expected one of: {}",
+              config.label(), quote(name), expected);
 }
 
 Result<DenseConfig> read_dense(const fs::path& dir) {
@@ -170,9 +175,8 @@ Status add_module(const fs::path& dir, const JsonObject& module, size_t position
   return {};
 }
 
-Status read_modules(const fs::path& dir, SentenceModel& model) {
-  const fs::path file = dir / "modules.json";
-  if (!is_there(file)) return {};
+Status read_modules(const fs::path& file, SentenceModel& model) {
+  const fs::path dir = file.parent_path();
   EDGE_INFER_ASSIGN(const auto modules, read_json_array(file));
   if (modules.size() < 2 || modules.size() > kMaxModules)
     return fail(ErrorCode::kCorruption,
@@ -183,12 +187,15 @@ Status read_modules(const fs::path& dir, SentenceModel& model) {
   return {};
 }
 
-// sentence_bert_config.json under any of the names it has had.
+constexpr std::string_view kPromptsFile = "config_sentence_transformers.json";
+// sentence_bert_config.json under all of the names it has had.
+constexpr std::array<std::string_view, 7> kTransformerOptionFiles = {
+    "sentence_bert_config.json",      "sentence_roberta_config.json", "sentence_distilbert_config.json",
+    "sentence_camembert_config.json", "sentence_albert_config.json",  "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json"};
+
 Status read_transformer_options(SentenceModel& model) {
-  for (const char* name :
-       {"sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json",
-        "sentence_camembert_config.json", "sentence_albert_config.json", "sentence_xlm-roberta_config.json",
-        "sentence_xlnet_config.json"}) {
+  for (const std::string_view name : kTransformerOptionFiles) {
     const fs::path file = model.transformer_dir / name;
     if (!is_there(file)) continue;
     EDGE_INFER_ASSIGN(const JsonObject config, JsonObject::read(file));
@@ -202,7 +209,7 @@ Status read_transformer_options(SentenceModel& model) {
 }
 
 Status read_prompts(const fs::path& dir, SentenceModel& model) {
-  const fs::path file = dir / "config_sentence_transformers.json";
+  const fs::path file = dir / kPromptsFile;
   if (!is_there(file)) return {};
   EDGE_INFER_ASSIGN(const JsonObject config, JsonObject::read(file));
   EDGE_INFER_ASSIGN(model.similarity, config.text_or("similarity_fn_name", "cosine"));
@@ -219,6 +226,19 @@ Status read_prompts(const fs::path& dir, SentenceModel& model) {
                 "{}: member \"default_prompt_name\": found {}, expected a name in \"prompts\"",
                 config.label(), quote(model.default_prompt_name));
   return {};
+}
+
+// What is not read may be what its author meant to hold.
+void warn_of_unread(const fs::path& dir) {
+  const auto warn = [&](std::string_view name) {
+    if (is_there(dir / name))
+      log_warning(
+          "\"{}\" is not read: there is no modules.json beside it, and sentence-transformers reads it only "
+          "then",
+          (dir / name).native());
+  };
+  for (const std::string_view name : kTransformerOptionFiles) warn(name);
+  warn(kPromptsFile);
 }
 
 Status check_dense_chain(const SentenceModel& model) {
@@ -254,14 +274,35 @@ std::string_view dense_activation_name(DenseActivation activation) {
       return "silu";
     case DenseActivation::kSigmoid:
       return "sigmoid";
+    case DenseActivation::kLeakyRelu:
+      return "leaky_relu";
+    case DenseActivation::kRelu6:
+      return "relu6";
+    case DenseActivation::kMish:
+      return "mish";
   }
   return "unknown";
+}
+
+Result<std::string> find_prompt(const SentenceModel& model, std::optional<std::string_view> name) {
+  const std::string_view key = name.value_or(model.default_prompt_name);
+  if (key.empty()) return std::string();
+  if (const auto found = model.prompts.find(key); found != model.prompts.end()) return found->second;
+  std::string known;
+  for (const auto& [other, text] : model.prompts) known += (known.empty() ? "" : ", ") + quote(other);
+  return fail(ErrorCode::kNotFound, "the model has no prompt {}; it has: {}", quote(key),
+              known.empty() ? "none" : known);
 }
 
 Result<SentenceModel> read_sentence_model(const fs::path& dir) {
   SentenceModel model;
   model.transformer_dir = dir;
-  EDGE_INFER_RETURN_IF_ERROR(read_modules(dir, model));
+  const fs::path modules = dir / "modules.json";
+  if (!is_there(modules)) {
+    warn_of_unread(dir);
+    return model;
+  }
+  EDGE_INFER_RETURN_IF_ERROR(read_modules(modules, model));
   EDGE_INFER_RETURN_IF_ERROR(read_transformer_options(model));
   EDGE_INFER_RETURN_IF_ERROR(read_prompts(dir, model));
   EDGE_INFER_RETURN_IF_ERROR(check_dense_chain(model));

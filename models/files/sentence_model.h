@@ -23,10 +23,12 @@ struct PoolingConfig {
   std::vector<PoolingMode> modes = {
       PoolingMode::kMean};           // at least one; the results are concatenated in this order
   bool include_prompt = true;        // false: the prompt's tokens are left out
+  std::filesystem::path file;        // that says so; empty without modules.json
   std::optional<int64_t> dimension;  // of a token's vector, where the file says it
 };
 
-enum class DenseActivation { kIdentity, kTanh, kRelu, kGelu, kSilu, kSigmoid };
+enum class DenseActivation { kIdentity, kTanh, kRelu, kGelu, kSilu, kSigmoid, kLeakyRelu, kRelu6, kMish };
+// As models/architectures/activation.h names it: "identity", "tanh", ...
 std::string_view dense_activation_name(DenseActivation activation);
 
 // y = activation(W x + b); `dir` holds model.safetensors with linear.weight [out, in] and, if bias,
@@ -51,8 +53,14 @@ struct SentenceModel {
   std::string similarity = "cosine";
 };
 
-// Reads the directory; without modules.json: mean pooling, not normalized, as sentence-transformers does.
-// Errors: kUnsupported (an unknown module or activation, by name), kNotFound, kCorruption.
+// The prompt text of `name`; without a name the default prompt's, often empty; "" is no prompt. Errors:
+// kNotFound lists the names.
+Result<std::string> find_prompt(const SentenceModel& model, std::optional<std::string_view> name);
+
+// Reads the directory. Without modules.json: mean pooling, not normalized, and neither
+// sentence_bert_config.json nor config_sentence_transformers.json is read (a warning says so), as
+// sentence-transformers does. Errors: kUnsupported (an unknown module or activation, by name), kNotFound,
+// kCorruption.
 Result<SentenceModel> read_sentence_model(const std::filesystem::path& dir);
 
 }  // namespace edge_infer

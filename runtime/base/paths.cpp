@@ -19,7 +19,8 @@ fs::path default_cache_dir() {
     return value != nullptr ? value : "";
   };
   if (const auto dir = variable("EDGE_INFER_CACHE"); !dir.empty()) return dir;
-  if (const auto dir = variable("XDG_CACHE_HOME"); !dir.empty()) return fs::path(dir) / "edge-infer";
+  // Its specification says so: a relative path is invalid and ignored.
+  if (const auto dir = variable("XDG_CACHE_HOME"); dir.starts_with('/')) return fs::path(dir) / "edge-infer";
   if (const auto dir = variable("HOME"); !dir.empty()) return fs::path(dir) / ".cache" / "edge-infer";
   return {};
 }

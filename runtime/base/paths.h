@@ -7,8 +7,8 @@
 
 namespace edge_infer {
 
-// $EDGE_INFER_CACHE, else $XDG_CACHE_HOME/edge-infer, else ~/.cache/edge-infer; not created. Empty when no
-// home is known.
+// $EDGE_INFER_CACHE, else $XDG_CACHE_HOME/edge-infer where that is absolute, else ~/.cache/edge-infer; not
+// created. Empty when no home is known.
 std::filesystem::path default_cache_dir();
 
 // Creates `dir` (mode 0700) with its parents where missing and checks that it is writable and owned by this

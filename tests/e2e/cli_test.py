@@ -69,7 +69,12 @@ for precision in ("bf16", "auto"):
         cosine = sum(x * y for x, y in zip(v, w)) / math.sqrt(sum(x * x for x in v) * sum(y * y for y in w))
         check(cosine >= 0.9995, f"--precision {precision}: cosine {cosine}")
 long = cli("embed", "--model", MODEL, "--max-length", "8", "one two three four five six seven eight nine ten")
-check(long.code == 0 and "text 0 was cut to 8 of its 12 tokens" in long.err, "says what was cut")
+check(long.code == 0 and "text 1 was cut to 8 of its 12 tokens" in long.err, f"says what was cut: {long.err}")
+long_lines = tmp / "long.txt"
+long_lines.write_text("short\n" + "word " * 10)
+for command in (["embed", "--model", MODEL, "--max-length", "8", "--input", long_lines, "word " * 9],):
+    r = cli(*command)
+    check("line 2 was cut" in r.err and "text 1 was cut" in r.err and "line 1" not in r.err, f"lines and texts count from 1: {r.err}")
 empty = cli("embed", "--model", MODEL, "")
 check(empty.code == 0 and len(empty.json_lines()[0]) == 384, "the empty text has a vector")
 
@@ -86,7 +91,22 @@ for text in ("[a,b]", "[]", '["x"]', "[x", "a,b", "[q]\x1f"):
     ids = cli("tokenize", "--model", MODEL, "--", text).json_lines()
     lines.write_text(text + "\n")
     check(ids == cli("tokenize", "--model", MODEL, "--input", lines).json_lines(), f"an argument is one text: {text}: {ids}")
-check(cli("tokenize", "--model", MODEL, "--max-length", "1", "x").code == 1, "no room for the special tokens")
+for command in ("embed", "tokenize"):
+    for length, words in (("0", "found \"0\""), ("1", "2 special tokens"), ("513", "512 positions"), ("600", "512 positions"), ("x", "found \"x\"")):
+        r = cli(command, "--model", MODEL, "--max-length", length, "x")
+        check(r.code == 2 and r.out == "" and words in r.err, f"{command} --max-length {length} is wrong usage: {r.code} {r.err}")
+    check(cli(command, "--model", MODEL, "--max-length", "512", "x").code == 0, f"{command} --max-length 512")
+
+# prompts: tokenize shows what embed feeds
+prompted = tmp / "prompted"
+shutil.copytree(MODEL, prompted, ignore=shutil.ignore_patterns("model.safetensors"))
+(prompted / "model.safetensors").symlink_to(pathlib.Path(MODEL).resolve() / "model.safetensors")
+(prompted / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "find this: ", "other": "note: "}, "default_prompt_name": "query"}))
+for options, text in (([], "find this: Harbour gate"), (["--prompt-name", "query"], "find this: Harbour gate"), (["--prompt-name", "other"], "note: Harbour gate"),
+                      (["--prompt-name", ""], "Harbour gate")):
+    for command, rest in (("tokenize", []), ("embed", ["--eager"])):
+        got, plain = cli(command, "--model", prompted, *rest, *options, "Harbour gate"), cli(command, "--model", MODEL, *rest, text)
+        check(got.code == 0 and got.out == plain.out, f"{command} {options} puts the prompt in front: {got.err}")
 
 # modes: on a processor reduce-overhead is default, and max-autotune measures once
 check(cli("embed", "--model", MODEL, "--mode", "reduce-overhead", "Harbour gate", "A second text").out == a.out, "--mode reduce-overhead gives the same bits")
@@ -117,14 +137,25 @@ for args in ([], ["embed"], ["embed", "--model", MODEL], ["frobnicate"], ["embed
     r = cli(*args)
     check(r.code == 2 and r.out == "", f"wrong usage ends with 2: {args}: {r.code}")
 for args, words in ((["--model", tmp / "nowhere"], "nowhere"), (["--model", "owner/never-pulled"], "edge-infer pull"),
-                    (["--model", MODEL, "--max-length", "600"], "512"),
                     (["--model", MODEL, "--prompt-name", "query"], "query"), (["--model", MODEL, "--input", tmp / "absent.txt"], "absent.txt")):
     r = cli("embed", *args, "x")
     check(r.code == 1 and r.out == "" and str(words) in r.err, f"{words}: {r.code} {r.err}")
 bad = tmp / "bad.jsonl"
-bad.write_text('{"text": "fine"}\n{"txt": 1}\n')
-r = cli("embed", "--model", MODEL, "--input", bad)
-check(r.code == 1 and "line 2" in r.err, f"names the line: {r.err}")
+for line, words in (('{"txt": 1}', "no member \"text\""), ('{"text": "a\\ud800b"}', "surrogate"), ("", "blank")):
+    bad.write_text('{"text": "fine"}\n' + line + '\n{"text": "fine"}\n')
+    for command in ("embed", "tokenize"):
+        r = cli(command, "--model", MODEL, "--input", bad)
+        check(r.code == 1 and r.out == "" and "line 2" in r.err and words in r.err, f"names the line and what is wrong: {r.err}")
+for args, words in ((["frobnicate"], "unknown command \"frobnicate\""), (["frobnicate", "--version"], "frobnicate"), (["--frobnicate"], "unknown option \"--frobnicate\""), (["--version", "frobnicate"], "frobnicate"),
+                    (["--version", "--frobnicate"], "frobnicate"), (["embed", "--model", MODEL, "--frobnicate", "x"], "frobnicate"), (["embed", "--model", MODEL, "--threads", "x", "y"], "found \"x\""),
+                    (["embed", "--model", MODEL, "--threads", "1.5", "y"], "an integer from 1 to 1024"), (["embed", "--model", MODEL, "--threads", "99999999999999999999", "y"], "from 1 to 1024"),
+                    (["search", "--db", "x", "--top", "many", "q"], "found \"many\""), (["bench", "--model", MODEL, "--seconds", "nan"], "found \"nan\"")):
+    r = cli(*args)
+    check(r.code == 2 and r.out == "" and words in r.err, f"wrong usage names what is wrong: {args}: {r.code} {r.err}")
+for command in ("embed", "tokenize"):
+    r = subprocess.run([str(BIN / "edge-infer"), command, "--model", MODEL, "--input", "-"], capture_output=True, text=True,
+                       env={**os.environ, **env}, preexec_fn=lambda: os.close(0))
+    check(r.returncode == 1 and r.stdout == "" and "standard input" in r.stderr, f"a closed standard input is an error: {r.returncode} {r.stderr}")
 r = cli("index", "--db", tmp / "nodir" / "x.db", "--model", MODEL, tmp)
 check(r.code == 1 and f'no folder "{tmp / "nodir"}"' in r.err, f"names the folder that is missing: {r.code} {r.err}")
 r = cli("cache", "export", "[c].db", cwd=tmp)

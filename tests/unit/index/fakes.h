@@ -31,7 +31,7 @@ class FakeEmbedder final : public Embedder {
   int64_t max_length() const override { return 64; }
   const Tokenizer& tokenizer() const override { return tokenizer_; }
   const EmbeddingSpace& space() const override { return space_; }
-  Result<std::string> prompt(std::string_view) const override { return std::string(); }
+  Result<std::string> prompt(std::optional<std::string_view>) const override { return std::string(); }
   std::string role_prompt(std::string_view) const override { return {}; }
   int64_t max_batch_tokens() const override { return 256; }
   int64_t bulk_tokens() const override { return bulk; }

@@ -47,6 +47,26 @@ TEST(Json, refuses_bad_syntax_utf8_and_numbers) {
   }
 }
 
+TEST(Json, says_what_is_wrong_and_where_in_a_bounded_message) {
+  const std::string digits(100'000, '7'), letters(100'000, 'x');
+  const std::pair<std::string, std::vector<std::string>> cases[] = {
+      {R"({"a":NaN})", {"at byte 6", "invalid literal", ":N"}},
+      {R"(["\ud800"])", {"surrogate"}},
+      {"[\"\xff\"]", {"at byte 3", "UTF-8", "\\xff"}},
+      {"[1e999]", {"number overflow", "1e999"}},
+      {"[" + digits + "e999999]", {"number overflow", "ends with", "7e999999"}},
+      {"[\"" + letters + "\n\"]", {"at byte 100003", "control character", "ends with"}},
+      {"[1", {"unexpected end of input"}},
+  };
+  for (const auto& [text, parts] : cases) {
+    const auto parsed = parse_json(text, "t");
+    ASSERT_FALSE(parsed);
+    const std::string& message = parsed.error().message;
+    for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << message;
+    EXPECT_LT(message.size(), 300U) << message.substr(0, 300);
+  }
+}
+
 TEST(Json, takes_the_last_of_doubled_keys_unless_they_must_be_unique) {
   EXPECT_EQ(*object(R"({"a":1,"a":2})").integer("a"), 2);
   JsonLimits limits;

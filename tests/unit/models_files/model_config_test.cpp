@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "runtime/base/log.h"
 #include "tests/unit/models_files/temporary_dir.h"
 
 namespace edge_infer {
@@ -34,6 +35,29 @@ TEST(ModelDirectory, takes_the_mean_without_normalization_when_there_is_no_pipel
   EXPECT_EQ(model.model_type(), "bert");
 }
 
+TEST(ModelDirectory, reads_no_file_of_sentence_transformers_without_a_pipeline) {
+  TemporaryDir dir;
+  dir.put("config.json", kConfig);
+  dir.put("sentence_bert_config.json", R"({"max_seq_length":256,"do_lower_case":true})");
+  dir.put("config_sentence_transformers.json",
+          R"({"prompts":{"query":"query: "},"default_prompt_name":"query","similarity_fn_name":"dot"})");
+  dir.put("tokenizer.json", R"({"truncation":{"max_length":128}})");
+  static std::vector<std::string> warnings;
+  set_log_sink([](LogLevel level, std::string_view message) {
+    if (level == LogLevel::kWarning) warnings.emplace_back(message);
+  });
+  const auto model = opened(dir);
+  set_log_sink(nullptr);
+  EXPECT_EQ(model.max_seq_length(), 512);
+  EXPECT_FALSE(model.sentence().do_lower_case);
+  EXPECT_TRUE(model.sentence().prompts.empty());
+  EXPECT_EQ(model.sentence().default_prompt_name, "");
+  EXPECT_EQ(model.sentence().similarity, "cosine");
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].find("sentence_bert_config.json"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[1].find("config_sentence_transformers.json"), std::string::npos) << warnings[1];
+}
+
 TEST(ModelDirectory, reads_the_legacy_format) {
   TemporaryDir dir;
   dir.put("config.json", kConfig);
@@ -46,6 +70,7 @@ TEST(ModelDirectory, reads_the_legacy_format) {
   const auto model = opened(dir);
   EXPECT_EQ(model.sentence().pooling.modes, (std::vector{PoolingMode::kCls, PoolingMode::kLastToken}));
   EXPECT_FALSE(model.sentence().pooling.include_prompt);
+  EXPECT_EQ(model.sentence().pooling.file, dir.path() / "1_Pooling/config.json");
   EXPECT_TRUE(model.sentence().normalize);
   EXPECT_TRUE(model.sentence().do_lower_case);
   EXPECT_EQ(model.max_seq_length(), 256) << "sentence_bert_config.json wins over tokenizer_config.json";
@@ -73,6 +98,32 @@ TEST(ModelDirectory, reads_the_new_format) {
   EXPECT_FALSE(model.sentence().dense[0].bias);
   EXPECT_EQ(model.sentence().dense[0].activation, DenseActivation::kIdentity);
   EXPECT_EQ(model.max_seq_length(), 512);
+}
+
+TEST(ModelDirectory, reads_the_activations_of_dense_layers) {
+  TemporaryDir dir;
+  dir.put("config.json", kConfig);
+  dir.put(
+      "modules.json",
+      R"([{"path":"","type":"x.Transformer"},{"path":"1_Pooling","type":"x.Pooling"},{"path":"2_Dense","type":"x.Dense"}])");
+  dir.put("1_Pooling/config.json", R"({"word_embedding_dimension":8})");
+  const auto put = [&](const char* name) {
+    dir.put("2_Dense/config.json",
+            std::string(
+                R"({"in_features":8,"out_features":4,"activation_function":"torch.nn.modules.activation.)") +
+                name + "\"}");
+  };
+  for (const auto& [name, known] :
+       {std::pair("ReLU", "relu"), {"LeakyReLU", "leaky_relu"}, {"ReLU6", "relu6"}, {"Mish", "mish"}}) {
+    put(name);
+    const auto model = opened(dir);
+    ASSERT_EQ(model.sentence().dense.size(), 1u) << name;
+    EXPECT_EQ(dense_activation_name(model.sentence().dense[0].activation), known);
+  }
+  put("Softshrink");
+  const auto unknown = ModelDirectory::open(dir.path());
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("Softshrink"), std::string::npos) << unknown.error().message;
 }
 
 TEST(ModelDirectory, finds_a_transformer_in_a_folder_of_its_own) {
@@ -104,6 +155,8 @@ TEST(ModelDirectory, counts_positions_of_families_with_a_padding_offset) {
 TEST(ModelDirectory, cuts_max_seq_length_to_the_positions_there_are) {
   TemporaryDir dir;
   dir.put("config.json", kConfig);
+  dir.put("modules.json", kModules);
+  dir.put("1_Pooling/config.json", R"({"word_embedding_dimension":8})");
   dir.put("sentence_bert_config.json", R"({"max_seq_length":1000000})");
   EXPECT_EQ(opened(dir).max_seq_length(), 512);
   dir.put("sentence_bert_config.json", R"({"max_seq_length":0})");
@@ -115,6 +168,8 @@ TEST(ModelDirectory, cuts_max_seq_length_to_the_positions_there_are) {
 TEST(ModelDirectory, reads_prompts) {
   TemporaryDir dir;
   dir.put("config.json", kConfig);
+  dir.put("modules.json", kModules);
+  dir.put("1_Pooling/config.json", R"({"word_embedding_dimension":8})");
   dir.put(
       "config_sentence_transformers.json",
       R"({"prompts":{"query":"query: ","document":null},"default_prompt_name":"query","similarity_fn_name":"dot"})");

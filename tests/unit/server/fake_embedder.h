@@ -55,7 +55,8 @@ class FakeEmbedder final : public Embedder {
   int64_t max_length() const override { return kMaxLength; }
   const Tokenizer& tokenizer() const override { return tokenizer_; }
   const EmbeddingSpace& space() const override { return space_; }
-  Result<std::string> prompt(std::string_view name) const override {
+  Result<std::string> prompt(std::optional<std::string_view> asked) const override {
+    const std::string_view name = asked.value_or(default_prompt_name);
     if (name.empty()) return std::string();
     if (name == "query") return std::string("query: ");
     if (name == "unable") return std::string("unable: ");
@@ -145,6 +146,7 @@ class FakeEmbedder final : public Embedder {
   std::atomic<int64_t> microseconds_per_token{0};
   std::atomic<bool> broken{false};  // every forward gives NaN
   int64_t max_tokens = kMaxBatchTokens, bulk = kBulkTokens;
+  std::string default_prompt_name;
   int waiting = 0;
 
  private:

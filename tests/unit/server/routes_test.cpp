@@ -122,6 +122,15 @@ TEST_F(Routes, tei_embed_is_always_two_dimensional) {
   EXPECT_EQ(parse(unable)["error"]["code"], "unsupported_prompt");
 }
 
+TEST_F(Routes, an_empty_prompt_name_is_no_prompt) {
+  embedder_.default_prompt_name = "query";
+  start();
+  Client client(port());
+  for (const char* unnamed : {R"({"inputs":"a"})", R"({"inputs":"a","prompt_name":null})"})
+    EXPECT_EQ(vector_of(parse(client.post("/embed", unnamed))[0]), expected("a", "query: ")) << unnamed;
+  EXPECT_EQ(vector_of(parse(client.post("/embed", R"({"inputs":"a","prompt_name":""})"))[0]), expected("a"));
+}
+
 TEST_F(Routes, models_are_listed_and_found_by_id) {
   start();
   Client client(port());

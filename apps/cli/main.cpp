@@ -10,6 +10,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
+#include "runtime/base/file_size_signal.h"
 
 namespace {
 
@@ -47,6 +48,7 @@ int finish_output(int exit_code) {
 int main(int argc, char** argv) {
   using namespace edge_infer;
   log_to_stderr();
+  ignore_file_size_signal();
   try {
     CLI::App app{"Local embeddings: index documents, search them, serve vectors."};
     app.set_version_flag("--version", "edge-infer " EDGE_INFER_VERSION);

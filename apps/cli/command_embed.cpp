@@ -11,6 +11,8 @@
 namespace edge_infer {
 namespace {
 
+// Fewer take less time than compiling kernels for them.
+constexpr size_t kFewTexts = 256;
 // Texts embedded by one call: bounds memory when millions of lines stream in from a file.
 constexpr size_t kTextsPerCall = 4096;
 
@@ -58,8 +60,9 @@ void warn_truncated(std::span<const Encoding> encodings, size_t first, int64_t m
 
 Status embed(const EmbedArguments& a) {
   EDGE_INFER_ASSIGN(const std::vector<std::string> texts, read_texts(a.texts));
-  EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder,
-                    Embedder::open(a.model.model, a.model.embedder));
+  EmbedderOptions options = a.model.embedder;
+  options.one_shot = texts.size() <= kFewTexts;
+  EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder, Embedder::open(a.model.model, options));
   EDGE_INFER_ASSIGN(const std::string prompt, embedder->prompt(a.prompt_name));
   const auto width = static_cast<size_t>(embedder->dimensions());
   if (a.format == "npy") {

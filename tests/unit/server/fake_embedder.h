@@ -7,10 +7,13 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "models/embedder.h"
+#include "runtime/module.h"
 
 namespace edge_infer::testing {
 
@@ -56,7 +59,8 @@ class FakeEmbedder final : public Embedder {
   int waiting_calls() const override { return waiting; }
   int64_t bulk_tokens() const override { return bulk; }
 
-  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override {
+  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out,
+                      EntryPin* pin = nullptr) const override {
     ++calls;
     {
       std::unique_lock lock(mutex_);
@@ -66,6 +70,11 @@ class FakeEmbedder final : public Embedder {
       --waiting_;
     }
     int64_t tokens = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      std::vector<int32_t>& batch = batches.emplace_back(pin).first_ids;
+      for (const auto& text : texts) batch.push_back(text.size() > 1 ? text[1] : 0);
+    }
     for (size_t i = 0; i < texts.size(); ++i) {
       tokens += static_cast<int64_t>(texts[i].size());
       ++texts_embedded;
@@ -84,7 +93,7 @@ class FakeEmbedder final : public Embedder {
     return {};
   }
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
-                                   std::vector<Encoding>* = nullptr) const override {
+                                   std::vector<Encoding>* = nullptr, EntryPin* = nullptr) const override {
     if (prompt_text == "unable: ") return fail(ErrorCode::kUnsupported, "the model cannot take this prompt");
     std::vector<float> out(texts.size() * kDimensions);
     Encoding encoding;
@@ -94,6 +103,22 @@ class FakeEmbedder final : public Embedder {
     }
     return out;
   }
+
+  // Better kernels serve from now on.
+  void change_kernels() {
+    const std::lock_guard lock(mutex_);
+    present_ = std::make_shared<EntryPin>();
+  }
+  std::shared_ptr<EntryPin> pin() const override {
+    const std::lock_guard lock(mutex_);
+    return present_;
+  }
+  // Of each forward, its pin and the second id of each text. Read when nothing runs.
+  struct Batch {
+    EntryPin* pin;
+    std::vector<int32_t> first_ids{};
+  };
+  mutable std::vector<Batch> batches;
 
   // While closed, forwards wait; wait_until_held returns once one does.
   void close_gate() { set_gate(true); }
@@ -129,6 +154,7 @@ class FakeEmbedder final : public Embedder {
 
   FakeTokenizer tokenizer_;
   EmbeddingSpace space_{"fake", "fake", kDimensions};
+  std::shared_ptr<EntryPin> present_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   mutable int waiting_ = 0;

@@ -11,8 +11,6 @@
 namespace edge_infer {
 namespace {
 
-// Fewer take less time than compiling kernels for them.
-constexpr size_t kFewTexts = 256;
 // Texts embedded by one call: bounds memory when millions of lines stream in from a file.
 constexpr size_t kTextsPerCall = 4096;
 // So many are sooner done when the compiled kernels are waited for; fewer are answered at once.
@@ -62,14 +60,15 @@ void warn_truncated(std::span<const Encoding> encodings, size_t first, int64_t m
 
 Status embed(const EmbedArguments& a) {
   EDGE_INFER_ASSIGN(const std::vector<std::string> texts, read_texts(a.texts));
-  EmbedderOptions options = a.model.embedder;
-  options.one_shot = texts.size() <= kFewTexts;
-  EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder, Embedder::open(a.model.model, options));
-  EDGE_INFER_ASSIGN(const std::string prompt, embedder->prompt(a.prompt_name));
-  // Many texts are worth the wait, and the prebuilt kernels know one precision only.
+  // Many texts are worth a compilation, and the prebuilt kernels know one precision only.
   const bool asked = !a.model.embedder.precision.empty() && a.model.embedder.precision != "fp32" &&
                      a.model.embedder.precision != "auto";
-  if (asked || texts.size() > kTextsAnsweredAtOnce) static_cast<void>(embedder->prepare());
+  const bool compiles = asked || texts.size() > kTextsAnsweredAtOnce;
+  EmbedderOptions options = a.model.embedder;
+  options.one_shot = !compiles;
+  EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder, Embedder::open(a.model.model, options));
+  EDGE_INFER_ASSIGN(const std::string prompt, embedder->prompt(a.prompt_name));
+  if (compiles) static_cast<void>(embedder->prepare());
   const auto width = static_cast<size_t>(embedder->dimensions());
   if (a.format == "npy") {
     const std::string header = npy_header(texts.size(), embedder->dimensions());

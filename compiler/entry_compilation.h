@@ -47,6 +47,7 @@ struct EntryCompilation {
   std::optional<PrecisionGate> gate{};  // without one every precision serves unjudged
   bool names_precision = false;  // the user chose it: fp32 takes its place where it fails, nothing else
   bool eager = false;            // the fallback only
+  bool stored_only = false;      // what is not in the cache is not made: the fallback answers
   CompileMode mode = CompileMode::kDefault;
 
   bool compiles() const { return !eager && (host.compiles() || accelerator.compiles()); }

@@ -261,7 +261,7 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const Te
   }
   if (may_be_stored && uses(compilation_.host)) {
     if (auto entry = stored(compilation_.host, inputs, settings)) {
-      (*entry)->improvable = accelerates;
+      (*entry)->improvable = accelerates && !compilation_.stored_only;
       return *std::move(entry);
     }
   }
@@ -274,7 +274,7 @@ Result<std::shared_ptr<const Entry>> GraphEntryBuilder::build(std::span<const Te
   const Device& host = *compilation_.host.device;
   EDGE_INFER_ASSIGN(Program program, lower_fallback(graph_, host.target()));
   EDGE_INFER_ASSIGN(entry->program, host.bind(std::move(program), *constants_));
-  entry->improvable = accelerates || uses(compilation_.host);
+  entry->improvable = (accelerates || uses(compilation_.host)) && !compilation_.stored_only;
   entry->target = host.target().name;
   entry->precision = new_record(settings);
   return entry;

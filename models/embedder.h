@@ -28,6 +28,8 @@ struct EmbedderOptions {
   int64_t max_length = 0;           // tokens, special ones included; 0: the model's own; larger is an error
   std::filesystem::path cache_dir;  // kernels, packed weights, tokenizer image; empty: default_cache_dir()
   bool eager = false;               // run the prebuilt kernels only; compile nothing
+  // The process ends soon: where the cache cannot keep what would be compiled, the prebuilt kernels serve.
+  bool one_shot = false;
   // default | reduce-overhead (an accelerator's graphs are made before the first call) | max-autotune (and
   // the schedules of kernels are measured here)
   std::string mode = "default";

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "runtime/base/cache_files.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/paths.h"
 
@@ -28,13 +29,16 @@ Hash128 content_hash(const SafetensorsFile& file, const std::filesystem::path& c
   HashRecord r{};
   if (auto text = read_file(path, sizeof r); text && text->size() == sizeof r) {
     std::memcpy(&r, text->data(), sizeof r);
-    if (r.stamp == stamp && r.self == self_hash(r)) return r.content;
+    if (r.stamp == stamp && r.self == self_hash(r)) {
+      if (const auto own = stamp_file(path)) const CacheFileUse use(*own, path);
+      return r.content;
+    }
   }
   r.stamp = stamp;
   r.content = hash_bytes(file.bytes());
   r.self = self_hash(r);
   // Without a writable cache the next start hashes again.
-  if (ensure_private_dir(cache_dir)) (void)write_file_atomically(path, std::as_bytes(std::span(&r, 1)));
+  if (ensure_private_dir(cache_dir)) (void)store_cache_file(path, std::as_bytes(std::span(&r, 1)));
   return r.content;
 }
 

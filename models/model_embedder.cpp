@@ -103,6 +103,7 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   const bool routes = options.device == "auto" && options.precision.empty() &&
                       compilation.accelerator.compiles() && compilation.host.compiles();
   const CompileSite host = compilation.host;
+  const bool stored_only = compilation.stored_only;
   std::string identity = routes ? graph_identity(sentence.graph) : "";
   e->module_ = std::make_unique<Module>(
       std::make_unique<GraphEntryBuilder>(std::move(sentence.graph), e->constants_, std::move(compilation)));
@@ -110,7 +111,7 @@ Result<std::unique_ptr<ModelEmbedder>> ModelEmbedder::open(const std::filesystem
   // Build the entry now, so that what is wrong with the model is said by open().
   const SmallestCall call;
   EDGE_INFER_RETURN_IF_ERROR(e->module_->open(call.inputs, e->settings_));
-  if (routes) e->open_query_route(host, std::move(identity), packs);
+  if (routes) e->open_query_route(host, std::move(identity), packs, stored_only);
   return e;
 }
 
@@ -137,6 +138,7 @@ Result<EntryCompilation> ModelEmbedder::open_compilation(const EmbedderOptions& 
   }
   if (options.eager) return compilation;
   compilation.cache = KernelCache::open({.dir = cache_dir_});
+  compilation.stored_only = options.one_shot && !compilation.cache->keeps();
   cache_ = compilation.cache;
   return compilation;
 }
@@ -176,7 +178,7 @@ bool ModelEmbedder::accelerator_answers() const {
 }
 
 void ModelEmbedder::open_query_route(const CompileSite& host, std::string identity,
-                                     const PackRunnerOptions& packs) {
+                                     const PackRunnerOptions& packs, bool stored_only) {
   const CallSettings settings;  // the processor's own: fp32
   QueryRouteOptions options;
   options.identity = fmt::format("precisions={},{};workers={};{}", static_cast<int64_t>(settings_.precision),
@@ -184,11 +186,12 @@ void ModelEmbedder::open_query_route(const CompileSite& host, std::string identi
   options.target = device_->target().name;
   options.machine = host.device->measured_on() + ";" + device_->measured_on();
   options.cache = cache_.get();
-  options.open_host = [this, host]() -> Result<std::unique_ptr<Module>> {
+  options.open_host = [this, host, stored_only]() -> Result<std::unique_ptr<Module>> {
     EDGE_INFER_ASSIGN(Graph graph, this->graph());
     EntryCompilation compilation;
     compilation.host = host;
     compilation.cache = cache_;
+    compilation.stored_only = stored_only;
     auto module = std::make_unique<Module>(
         std::make_unique<GraphEntryBuilder>(std::move(graph), constants_, std::move(compilation)));
     const SmallestCall call;

@@ -63,7 +63,8 @@ class ModelEmbedder final : public Embedder {
   ModelEmbedder(ModelDirectory directory, WeightStore weights, std::vector<WeightStore> dense)
       : directory_(std::move(directory)), weights_(std::move(weights)), dense_(std::move(dense)) {}
   Result<EntryCompilation> open_compilation(const EmbedderOptions& options);
-  void open_query_route(const CompileSite& host, std::string identity, const PackRunnerOptions& packs);
+  void open_query_route(const CompileSite& host, std::string identity, const PackRunnerOptions& packs,
+                        bool stored_only);
   bool accelerator_answers() const;
   PrecisionGate make_gate(int64_t positions) const;
   Status check(std::span<const std::span<const int32_t>> texts, std::span<float> out) const;

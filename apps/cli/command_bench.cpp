@@ -1,5 +1,6 @@
-// edge-infer bench: times of forward passes as a share of this machine's peak. The peak is sampled between
-// the runs, and both are the best of many, because a virtual machine loses time to its neighbours.
+// edge-infer bench: times of forward passes as a share of this machine's peak in the precision that runs. The
+// peak is sampled between the runs, and both are the best of many, because a virtual machine loses time to
+// its neighbours.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -24,7 +25,8 @@ namespace edge_infer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int64_t kPeakRounds = 20'000;  // about 0.1 ms
+using Json = nlohmann::ordered_json;
+constexpr int64_t kPeakRounds = 20'000;  // 0.05 to 0.5 ms
 
 struct BenchArguments {
   ModelOptions model;
@@ -37,6 +39,15 @@ struct BenchArguments {
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// The kernel that does nothing but the multiply-adds of the products of `program`. Errors: kNotFound where
+// the device has none: an accelerator's peak is not measured.
+Result<LoadedKernel> peak_of(const Device& device, const Program& program) {
+  const std::string& products = program.accumulation_class;
+  // Products of bf16 without instructions of their own are multiply-adds of f32.
+  const bool is_f32 = products.starts_with("f32.") || products == "bf16.f32";
+  return device.load_kernel("prebuilt:edge.fma_peak." + (is_f32 ? "f32" : products));
 }
 
 // GFLOP/s of `workers` cores at once over one sample.
@@ -93,8 +104,7 @@ Result<Row> measure(const ModelEmbedder& embedder, const BenchArguments& a, int6
   return row;
 }
 
-nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, const Graph& graph,
-                                int64_t batch) {
+Json describe(const Row& row, const ModelEmbedder& embedder, const Graph& graph, int64_t batch) {
   const std::vector<int64_t> lengths(static_cast<size_t>(batch), row.length);
   const int64_t tokens = batch * row.length;
   const double gflops = graph_flops(graph, lengths) / row.best / 1e6;
@@ -104,13 +114,14 @@ nlohmann::ordered_json describe(const Row& row, const ModelEmbedder& embedder, c
           {"batch", batch},
           {"threads", embedder.threads()},
           {"kernels", embedder.is_compiled() ? "compiled" : "prebuilt"},
+          {"precision", precision_name(entry->precision.served)},
           {"ms_best", row.best},
           {"ms_median", row.median},
           {"ms_p99", row.p99},
           {"tokens_per_s", static_cast<double>(tokens) / row.best * 1000},
           {"gflops", gflops},
-          {"peak_gflops", row.peak},
-          {"percent_of_peak", row.peak > 0 ? 100 * gflops / row.peak : 0},
+          {"peak_gflops", row.peak > 0 ? Json(row.peak) : Json()},
+          {"percent_of_peak", row.peak > 0 ? Json(100 * gflops / row.peak) : Json()},
           {"bytes_moved", program_bytes(bound.program(), lengths, embedder.threads())},
           {"memory", memory_report(bound)},
           {"graphs", graph_report(bound)}};
@@ -125,39 +136,41 @@ Status bench(const BenchArguments& a) {
     if (const Status compiled = embedder->prepare(); !compiled)
       fmt::print(stderr, "edge-infer: {}\n", compiled.error().message);
   const bool is_compiled = embedder->is_compiled();
-  // A processor's peak is measured beside each call; of an accelerator it is not.
-  const Result<LoadedKernel> peak = embedder->device().load_kernel("prebuilt:edge.fma_peak.f32");
+  const std::shared_ptr<const Entry> entry = embedder->module().entries().front();
+  const Result<LoadedKernel> peak = peak_of(embedder->device(), entry->program->program());
+  const Result<LoadedKernel> f32_peak = embedder->device().load_kernel("prebuilt:edge.fma_peak.f32");
   EDGE_INFER_ASSIGN(const Graph graph, embedder->graph());
   if (!a.as_json)
-    fmt::print("{} | {} | {} threads | {}\n{:>7} {:>6} {:>9} {:>9} {:>9} {:>11} {:>9} {:>7} {:>9}\n",
+    fmt::print("{} | {} | {} threads | {} | {}\n{:>7} {:>6} {:>9} {:>9} {:>9} {:>11} {:>9} {:>7} {:>9}\n",
                cpu_name(), embedder->device().target().name, embedder->threads(),
-               is_compiled ? "compiled kernels" : "prebuilt kernels", "length", "batch", "best ms", "median",
-               "p99", "tokens/s", "GFLOP/s", "% peak", "MB moved");
+               is_compiled ? "compiled kernels" : "prebuilt kernels", precision_name(entry->precision.served),
+               "length", "batch", "best ms", "median", "p99", "tokens/s", "GFLOP/s", "% peak", "MB moved");
   if (const std::string start = embedder->device().start_report(); !a.as_json && !start.empty())
     fmt::print("start: {}\n", start);
   std::vector<PassProfile> profiles;
   for (const int64_t length : a.lengths) {
     EDGE_INFER_ASSIGN(const Row row, measure(*embedder, a, length, peak ? &*peak : nullptr));
-    const nlohmann::ordered_json d = describe(row, *embedder, graph, a.batch);
+    const Json d = describe(row, *embedder, graph, a.batch);
     if (a.as_json)
       fmt::print("{}\n", d.dump());
     else
-      fmt::print("{:>7} {:>6} {:>9.3f} {:>9.3f} {:>9.3f} {:>11.0f} {:>9.1f} {:>7.1f} {:>9.1f}\n", length,
+      fmt::print("{:>7} {:>6} {:>9.3f} {:>9.3f} {:>9.3f} {:>11.0f} {:>9.1f} {:>7} {:>9.1f}\n", length,
                  a.batch, row.best, row.median, row.p99, d["tokens_per_s"].get<double>(),
-                 d["gflops"].get<double>(), d["percent_of_peak"].get<double>(),
+                 d["gflops"].get<double>(),
+                 row.peak > 0 ? fmt::format("{:.1f}", d["percent_of_peak"].get<double>()) : "-",
                  d["bytes_moved"].get<double>() / 1e6);
     if (a.profile || !a.trace.empty()) {
       EDGE_INFER_ASSIGN(PassProfile profile, profile_pass(*embedder, length, a.batch, a.seconds));
       // A processor's peak is what was measured, an accelerator's what its data sheet says.
-      if (peak) profile.peak.flops = best_peak(*peak) * 1e9;
+      if (f32_peak) profile.peak.flops = best_peak(*f32_peak) * 1e9;
+      if (peak) profile.peak.half_flops = best_peak(*peak) * 1e9;
       if (a.profile && !a.as_json) print_profile(profile);
       profiles.push_back(std::move(profile));
     }
     std::fflush(stdout);
   }
   if (!a.as_json)
-    print_memory({{"memory", memory_report(*embedder->module().entries().front()->program)},
-                  {"graphs", graph_report(*embedder->module().entries().front()->program)}});
+    print_memory({{"memory", memory_report(*entry->program)}, {"graphs", graph_report(*entry->program)}});
   if (!a.trace.empty()) EDGE_INFER_RETURN_IF_ERROR(write_trace(a.trace, profiles));
   return {};
 }

@@ -1,5 +1,5 @@
 // edge-infer cache: looks into the file of graphs, entries and compiled kernels, checks, empties and
-// exchanges it.
+// exchanges it; counts and removes the files beside it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -8,6 +8,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program_report.h"
 #include "apps/cli/report.h"
+#include "runtime/base/cache_files.h"
 #include "runtime/base/paths.h"
 #include "runtime/cache/kernel_cache.h"
 
@@ -59,11 +60,27 @@ Result<int> list_rows(const CacheArguments& arguments) {
   return 0;
 }
 
+struct FileCount {
+  int64_t files = 0, bytes = 0;
+};
+
+FileCount count_files(CacheFile::Kind kind) {
+  FileCount count;
+  for (const CacheFile& file : list_cache_files(default_cache_dir())) {
+    if (file.kind != kind) continue;
+    ++count.files;
+    count.bytes += file.bytes;
+  }
+  return count;
+}
+
 Result<int> print_stats(const CacheArguments& arguments) {
   const auto cache = KernelCache::open({.dir = default_cache_dir()});
   const CacheStats s = cache->stats();
+  const FileCount packs = count_files(CacheFile::Kind::kPack), images = count_files(CacheFile::Kind::kImage);
   const ordered_json d = {{"file", s.file},
                           {"in_memory", s.file.empty()},
+                          {"read_only", s.read_only},
                           {"reason", s.reason},
                           {"entries", s.entries},
                           {"kernels", s.kernels},
@@ -75,7 +92,12 @@ Result<int> print_stats(const CacheArguments& arguments) {
                           {"misses", s.misses},
                           {"compiled", s.compiled},
                           {"rejected", s.rejected},
-                          {"evicted", s.evicted}};
+                          {"evicted", s.evicted},
+                          {"weight_packs", packs.files},
+                          {"weight_pack_bytes", packs.bytes},
+                          {"tokenizer_images", images.files},
+                          {"tokenizer_image_bytes", images.bytes},
+                          {"files_limit_bytes", kCacheFilesLimit}};
   if (arguments.as_json) {
     print_json(d);
     return 0;
@@ -103,6 +125,7 @@ Result<int> verify_rows(const CacheArguments& arguments) {
 Result<int> clear_rows(const CacheArguments& arguments) {
   EDGE_INFER_ASSIGN(const std::unique_ptr<KernelCache> cache, open_file());
   EDGE_INFER_RETURN_IF_ERROR(cache->clear());
+  EDGE_INFER_RETURN_IF_ERROR(clear_cache_files(default_cache_dir()));
   if (arguments.as_json) print_json({{"cleared", true}});
   return 0;
 }

@@ -74,14 +74,18 @@ Status check_not_empty(const TextInput& input, const std::string& prompt, const 
   return {};
 }
 
+// Many texts are worth a compilation, and the prebuilt kernels know one precision only.
+bool waits_for_compiled(const EmbedArguments& a, const TextInput& input) {
+  const std::string& precision = a.model.embedder.precision;
+  const bool is_named = !precision.empty() && precision != "fp32" && precision != "auto";
+  return is_named || input.texts().size() > kTextsAnsweredAtOnce;
+}
+
 Status embed(const EmbedArguments& a, const TextInput& input, const Embedder& embedder) {
   EDGE_INFER_ASSIGN(const std::string prompt, embedder.prompt(a.prompt_name));
   EDGE_INFER_RETURN_IF_ERROR(check_not_empty(input, prompt, embedder.tokenizer()));
   const std::vector<std::string>& texts = input.texts();
-  // Many texts are worth the wait, and the prebuilt kernels know one precision only.
-  const bool asked = !a.model.embedder.precision.empty() && a.model.embedder.precision != "fp32" &&
-                     a.model.embedder.precision != "auto";
-  if (asked || texts.size() > kTextsAnsweredAtOnce) static_cast<void>(embedder.prepare());
+  if (waits_for_compiled(a, input)) static_cast<void>(embedder.prepare());
   const auto width = static_cast<size_t>(embedder.dimensions());
   if (a.format == "npy") {
     const std::string header = npy_header(texts.size(), embedder.dimensions());
@@ -124,7 +128,9 @@ int run_embed(const EmbedArguments& a) {
     return report_usage("embed: no text given: expected TEXT or --input FILE");
   const Result<TextInput> input = TextInput::read(a.texts);
   if (!input) return report_error(input.error());
-  const Result<std::unique_ptr<Embedder>> embedder = Embedder::open(a.model.model, a.model.embedder);
+  EmbedderOptions options = a.model.embedder;
+  options.one_shot = !waits_for_compiled(a, *input);
+  const Result<std::unique_ptr<Embedder>> embedder = Embedder::open(a.model.model, options);
   if (!embedder)
     return is_max_length_wrong(a.model) ? report_usage(embedder.error().message)
                                         : report_error(embedder.error());

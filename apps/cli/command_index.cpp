@@ -44,8 +44,7 @@ void catch_interrupts() {
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  // A full disk or a closed pipe is an error to report, not a reason to die.
-  ::signal(SIGXFSZ, SIG_IGN);
+  // A closed pipe is an error to report, not a reason to die.
   ::signal(SIGPIPE, SIG_IGN);
 }
 

@@ -25,7 +25,9 @@ struct SearchArguments {
 // `embedder` is left open: a compilation behind it may go on until the hits are printed.
 Result<std::vector<float>> embed_query(const SearchArguments& a, const EmbeddingSpace& space,
                                        std::unique_ptr<Embedder>& embedder) {
-  EDGE_INFER_ASSIGN(embedder, Embedder::open(a.model.empty() ? space.model : a.model, EmbedderOptions{}));
+  EmbedderOptions options;
+  options.one_shot = true;
+  EDGE_INFER_ASSIGN(embedder, Embedder::open(a.model.empty() ? space.model : a.model, options));
   EDGE_INFER_RETURN_IF_ERROR(check_same_space(a.index_file, space, embedder->space()));
   return embedder->embed_query(a.query, embedder->role_prompt("query"));
 }

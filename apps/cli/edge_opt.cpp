@@ -16,6 +16,7 @@
 #include "compiler/graph/print.h"
 #include "compiler/graph/verify.h"
 #include "compiler/passes/passes.h"
+#include "runtime/base/file_size_signal.h"
 #include "runtime/base/mapped_file.h"
 
 namespace edge_infer {
@@ -163,6 +164,7 @@ int run_program(int argc, char** argv) {
 }  // namespace edge_infer
 
 int main(int argc, char** argv) {
+  edge_infer::ignore_file_size_signal();
   try {
     return edge_infer::run_program(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -15,6 +15,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/report.h"
 #include "models/files/json.h"
+#include "runtime/base/file_size_signal.h"
 
 namespace {
 
@@ -84,6 +85,7 @@ int finish_output(int exit_code) {
 int main(int argc, char** argv) {
   using namespace edge_infer;
   log_to_stderr();
+  ignore_file_size_signal();
   try {
     CLI::App app{"Local embeddings: index documents, search them, serve vectors."};
     app.set_version_flag("--version", "edge-infer " EDGE_INFER_VERSION);

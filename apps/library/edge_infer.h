@@ -89,7 +89,9 @@ EDGE_INFER_API int32_t edge_infer_open(const char* model_path, const edge_infer_
  * round differently, so bits change once. This waits until they serve; an error says why they do not, and the
  * prebuilt ones go on serving. */
 EDGE_INFER_API int32_t edge_infer_prepare(const edge_infer_model* model, edge_infer_error* error);
-/* NULL is allowed. */
+/* NULL is allowed. Like the functions above it may write to the cache; none of them changes what a signal
+ * does, and SIGXFSZ, where the process limits its files, is blocked in the writing thread: the cache is then
+ * not written. */
 EDGE_INFER_API void edge_infer_free(edge_infer_model* model);
 
 /* Floats of a vector, and tokens of the longest text that is not cut; 0 for NULL. */

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/packing/convert.h"
+#include "runtime/base/cache_files.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "runtime/base/paths.h"
@@ -118,7 +119,7 @@ Status ModelConstants::prepare(std::span<const ConstantDecl> constants, const De
       Status written = ensure_private_dir(cache_dir_);
       if (written) written = PackedFile::write(path, text, sizes, fill_item);
       if (written) pack->file = PackedFile::open(path, text, sizes);
-      if (!pack->file)
+      if (!pack->file && is_first_cache_warning(cache_dir_))
         log_warning("packed weights are kept in memory only: {}",
                     written ? "the file changed while it was written" : written.error().message);
     }

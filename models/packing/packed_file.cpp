@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/base/hash.h"
 
@@ -92,6 +93,7 @@ std::optional<PackedFile> PackedFile::open(const std::filesystem::path& path, co
   if (!trusted(path, *map)) return std::nullopt;
   PackedFile file;
   for (const Item& item : expected) file.items_.push_back(bytes.subspan(item.offset, item.bytes));
+  file.use_ = CacheFileUse(map->stamp(), stamp_path(path));
   file.map_ = std::move(*map);
   return file;
 }
@@ -113,7 +115,7 @@ Status PackedFile::write(const std::filesystem::path& path, const std::string& k
   std::memcpy(table + items.size() * sizeof(Item), key.data(), key.size());
   for (size_t i = 0; i < items.size(); ++i)
     EDGE_INFER_RETURN_IF_ERROR(fill(i, std::span(content).subspan(items[i].offset, items[i].bytes)));
-  EDGE_INFER_RETURN_IF_ERROR(write_file_atomically(path, content));
+  EDGE_INFER_RETURN_IF_ERROR(store_cache_file(path, content));
   EDGE_INFER_ASSIGN(const FileStamp stamp, stamp_file(path));
   return write_stamp(path, stamp, hash_bytes(content));
 }

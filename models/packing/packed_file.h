@@ -5,7 +5,8 @@
 // bytes}, the key text, then 64-byte aligned payloads. The key names everything the content depends on
 // (source files with their stamps, formats, tensors). A record beside it (`.stamp`) holds a hash of the whole
 // file and the stamp that the file had when it was hashed: as long as the stamp is unchanged the file is
-// trusted without reading it; otherwise it is hashed again, and rebuilt when it differs.
+// trusted without reading it; otherwise it is hashed again, and rebuilt when it differs. The record's time of
+// modification says when the file was used last.
 #pragma once
 
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/cache_files.h"
 #include "runtime/base/mapped_file.h"
 
 namespace edge_infer {
@@ -33,6 +35,7 @@ class PackedFile {
 
  private:
   MappedFile map_;
+  CacheFileUse use_;
   std::vector<std::span<const std::byte>> items_;
 };
 

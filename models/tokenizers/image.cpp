@@ -128,6 +128,7 @@ Result<TokenizerTables> TokenizerTables::map(const std::filesystem::path& path, 
   tables.char_table_ = CharTable(blocks, entries, pool);
   EDGE_INFER_RETURN_IF_ERROR(tables.vocabulary_.validate(tables.definition_.vocabulary_size));
   EDGE_INFER_RETURN_IF_ERROR(tables.char_table_.validate());
+  tables.use_ = CacheFileUse(tables.file_.stamp(), path);
   return tables;
 }
 

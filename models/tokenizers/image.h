@@ -13,6 +13,7 @@
 #include "models/tokenizers/char_table.h"
 #include "models/tokenizers/definition.h"
 #include "models/tokenizers/vocabulary.h"
+#include "runtime/base/cache_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/mapped_file.h"
 
@@ -48,6 +49,7 @@ class TokenizerTables {
   Vocabulary vocabulary_;
   CharTable char_table_;
   MappedFile file_;
+  CacheFileUse use_;
   std::string skeleton_;
   VocabularyArrays vocabulary_arrays_;
   CharTableArrays char_arrays_;

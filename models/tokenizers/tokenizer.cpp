@@ -4,6 +4,7 @@
 
 #include "models/tokenizers/image.h"
 #include "models/tokenizers/word_piece_tokenizer.h"
+#include "runtime/base/cache_files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/paths.h"
@@ -46,7 +47,7 @@ Result<TokenizerTables> load_tables(std::string_view json, const std::string& la
     log_info("{}; reading {} again", mapped.error().message, label);
   EDGE_INFER_ASSIGN(TokenizerTables tables, parse_tables(json, label));
   Status written = ensure_private_dir(cache_dir);
-  if (written) written = write_file_atomically(file, tables.serialize(key));
+  if (written) written = store_cache_file(file, tables.serialize(key));
   if (!written) log_info("the tokenizer is not cached: {}", written.error().message);
   return tables;
 }

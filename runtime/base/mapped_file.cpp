@@ -1,6 +1,7 @@
 #include "runtime/base/mapped_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include "runtime/base/file_size_signal.h"
 
 namespace edge_infer {
 namespace {
@@ -23,7 +26,7 @@ struct Descriptor {
 std::unexpected<Error> system_error(const char* verb, const std::filesystem::path& path, int error) {
   ErrorCode code = ErrorCode::kIoError;
   if (error == ENOENT || error == ENOTDIR) code = ErrorCode::kNotFound;
-  if (error == ENOSPC || error == EDQUOT) code = ErrorCode::kResourceExhausted;
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) code = ErrorCode::kResourceExhausted;
   return fail(code, "cannot {} \"{}\": {}", verb, path.native(), std::strerror(error));
 }
 
@@ -120,6 +123,9 @@ Status write_file_atomically(const std::filesystem::path& path, std::span<const 
   std::string temporary = path.native() + ".XXXXXX";
   const Descriptor file{::mkostemp(temporary.data(), O_CLOEXEC)};
   if (file.fd < 0) return system_error("create a file beside", path, errno);
+  // Tells a file that is being written from one that a dead process left. Some file systems have no locks.
+  (void)::flock(file.fd, LOCK_EX | LOCK_NB);
+  const FileSizeSignalBlock no_signal;
   Status written = write_all(file.fd, content, path);
   if (written && ::fsync(file.fd) != 0) written = system_error("flush", path, errno);
   if (written && ::rename(temporary.c_str(), path.c_str()) != 0)

@@ -47,8 +47,9 @@ class MappedFile {
 Result<std::string> read_file(const std::filesystem::path& path, size_t limit);
 
 // Writes a temporary file beside `path`, flushes it and renames it over `path`: readers see the old or the
-// new content, never a part. Mode 0600. Errors: kIoError with the system's reason (full disk, read-only
-// directory).
+// new content, never a part. Mode 0600. The temporary file is locked while it is written, and removed after
+// an error. Errors: kIoError with the system's reason (a read-only directory); kResourceExhausted (a full
+// disk, a file beyond RLIMIT_FSIZE, which raises no signal here).
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> content);
 
 }  // namespace edge_infer

@@ -35,7 +35,7 @@ Status check_parent(const fs::path& parent) {
 
 }  // namespace
 
-Result<fs::path> trusted_folder(const fs::path& dir) {
+Result<TrustedFolder> trusted_folder(const fs::path& dir) {
   if (::getauxval(AT_SECURE) != 0)
     return fail(ErrorCode::kIoError, "the program runs with raised privileges");
   if (dir.empty()) return fail(ErrorCode::kIoError, "no home folder is known");
@@ -61,10 +61,13 @@ Result<fs::path> trusted_folder(const fs::path& dir) {
   if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return refused(folder, fmt::format("can be written by other users (mode {:o})", st.st_mode & 07777));
   // Others may have had the right to read: harmless, but no longer given.
-  if ((st.st_mode & 0077) != 0) (void)::chmod(folder.c_str(), 0700);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    return refused(folder, fmt::format("is not writable: {}", std::strerror(errno)));
-  return folder;
+  if ((st.st_mode & 0077) != 0) (void)::chmod(folder.c_str(), st.st_mode & 0700);
+  if (::access(folder.c_str(), R_OK | X_OK) != 0)
+    return refused(folder, fmt::format("is not readable: {}", std::strerror(errno)));
+  TrustedFolder trusted{.path = folder, .read_only = {}};
+  if (::access(folder.c_str(), W_OK) != 0)
+    trusted.read_only = fmt::format("\"{}\" is not writable: {}", folder.native(), std::strerror(errno));
+  return trusted;
 }
 
 Result<bool> trusted_file(const fs::path& file) {

@@ -8,11 +8,15 @@
 
 namespace edge_infer::cache {
 
-// `dir` with symbolic links of its parents resolved, created with mode 0700 where missing. Errors: kIoError
-// with the reason why code from there would not be this user's own: the folder is a link or another user's,
-// it or a parent can be written by others (parents: unless sticky), it is not writable, or the program runs
-// with raised privileges.
-Result<std::filesystem::path> trusted_folder(const std::filesystem::path& dir);
+struct TrustedFolder {
+  std::filesystem::path path;  // with symbolic links of its parents resolved
+  std::string read_only;       // why nothing can be written there; empty: it can
+};
+
+// `dir`, created with mode 0700 where missing. Errors: kIoError with the reason why code from there would not
+// be this user's own: the folder is a link or another user's, it or a parent can be written by others
+// (parents: unless sticky), or the program runs with raised privileges; that it cannot be created or read.
+Result<TrustedFolder> trusted_folder(const std::filesystem::path& dir);
 
 // That `file` is a regular file of this user that nobody else may write, or does not exist (false).
 Result<bool> trusted_file(const std::filesystem::path& file);

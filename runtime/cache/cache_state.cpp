@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "runtime/base/cache_files.h"
 #include "runtime/base/log.h"
 
 namespace edge_infer::cache {
@@ -38,6 +39,7 @@ CacheState::CacheState(const KernelCache::Options& options) : options_(options) 
 void CacheState::adopt(Result<Database> database) {
   if (database) {
     database_.emplace(*std::move(database));
+    reason_ = read_only() ? database_->read_only : reason_;
     if (!database_->set_aside.empty()) {
       log_warning("kernel cache: the file was damaged or foreign and is now \"{}\"", database_->set_aside);
       event("corrupt", database_->file.native(), "set aside as " + database_->set_aside);
@@ -45,7 +47,7 @@ void CacheState::adopt(Result<Database> database) {
     return;
   }
   reason_ = database.error().message;
-  log_warning("kernel cache: in memory only: {}", reason_);
+  if (is_first_cache_warning(options_.dir)) log_warning("kernel cache: in memory only: {}", reason_);
   database_.reset();
   if (auto memory = open_in_memory()) database_.emplace(*std::move(memory));
 }
@@ -57,8 +59,11 @@ void CacheState::ensure_file() {
 }
 
 void CacheState::recover(std::string_view what, const Error& error) {
-  if (logged_++ < kMaxLogged) log_warning("kernel cache: {}: {}", what, error.message);
+  // A full disk fails every write in the same way.
+  if (std::exchange(last_error_, error.message) != error.message && logged_++ < kMaxLogged)
+    log_warning("kernel cache: {}: {}", what, error.message);
   if (error.code != ErrorCode::kCorruption || in_memory()) return;
+  if (read_only()) return adopt(std::unexpected(error));
   if (replaced_++ < kMaxReplaced) {
     const FileId damaged = database_->id;
     database_.reset();
@@ -66,6 +71,10 @@ void CacheState::recover(std::string_view what, const Error& error) {
   } else {
     adopt(fail(ErrorCode::kIoError, "{} damaged files in this process", replaced_ - 1));
   }
+}
+
+void CacheState::say_unkept() const {
+  if (is_first_cache_warning(options_.dir)) log_warning("kernel cache: nothing new is kept: {}", reason_);
 }
 
 void CacheState::event(std::string_view kind, std::string_view what, std::string_view detail) {
@@ -142,6 +151,7 @@ void CacheState::reject(const char* table, const std::string& id, std::string_vi
   ++counters.rejected;
   event("rejected", fmt::format("{}:{}", table, id), why);
   if (logged_++ < kMaxLogged) log_warning("kernel cache: {} {} rejected: {}", table, id, why);
+  if (read_only()) return;
   attempt("deleting a row", [&]() -> Status {
     const std::string_view t = table;
     EDGE_INFER_ASSIGN(Query q, connection().query(t == "kernel"  ? "DELETE FROM kernel WHERE id = ?"

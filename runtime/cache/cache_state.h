@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/file_size_signal.h"
 #include "runtime/cache/database.h"
 #include "runtime/cache/kernel_cache.h"
 
@@ -42,19 +43,27 @@ class CacheState {
   Connection& connection() { return database_->connection; }
   const Seal& seal() const { return database_->seal; }
   bool in_memory() const { return database_->file.empty(); }
+  bool keeps() const { return database_.has_value() && !in_memory() && !read_only(); }
+  // The file can be read only.
+  bool read_only() const { return database_.has_value() && !database_->read_only.empty(); }
 
   // Runs `work() -> Status`. An error is logged, and a damaged file set aside; false then.
   template <typename Work>
   bool attempt(std::string_view what, Work&& work) {
     if (!database_) return false;
+    const FileSizeSignalBlock no_signal;
     const Status status = work();
     if (!status) recover(what, status.error());
     return status.has_value();
   }
   // As attempt(), in one transaction together with everything that was kept back, on a file that is still
-  // there.
+  // there. False for a file that can only be read.
   template <typename Work>
   bool write(std::string_view what, Work&& work) {
+    if (read_only()) {
+      if (what != kCounters) say_unkept();
+      return false;
+    }
     ensure_file();
     Kept kept;
     const bool ok = attempt(what, [&]() -> Status {
@@ -101,12 +110,14 @@ class CacheState {
   Status write_kept(const Kept& kept);
   void ensure_file();
   void recover(std::string_view what, const Error& error);
+  void say_unkept() const;
   void adopt(Result<Database> database);
 
   KernelCache::Options options_;
   std::optional<Database> database_;
   std::string reason_;
   int replaced_ = 0, logged_ = 0;
+  std::string last_error_;
   std::vector<CacheEvent> events_;
   std::map<std::pair<const char*, std::string>, int64_t> touched_;  // table, id -> time
 };

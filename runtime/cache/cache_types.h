@@ -73,7 +73,8 @@ struct CacheEvent {
 
 struct CacheStats {
   std::string file;    // empty: in memory
-  std::string reason;  // why in memory
+  std::string reason;  // why in memory, or read only
+  bool read_only = false;
   int64_t graphs = 0, entries = 0, kernels = 0, tunings = 0;
   int64_t bytes = 0, limit_bytes = 0;  // of the rows' content
   // Over the life of the file, this process' included.

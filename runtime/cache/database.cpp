@@ -4,6 +4,8 @@
 #include <ctime>
 #include <vector>
 
+#include "runtime/base/file_size_signal.h"
+
 namespace edge_infer::cache {
 namespace fs = std::filesystem;
 namespace {
@@ -44,8 +46,7 @@ CREATE TABLE counter(name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL) STR
 )";
 
 // Came later than the others: older programs do not mind it, and files of theirs get it when they are opened.
-constexpr const char* kGateSchema = R"(
-CREATE TABLE IF NOT EXISTS gate(
+constexpr const char* kGateTable = R"(TABLE IF NOT EXISTS gate(
   id TEXT NOT NULL PRIMARY KEY, graph_hash TEXT NOT NULL, target TEXT NOT NULL, features TEXT NOT NULL,
   settings TEXT NOT NULL, options TEXT NOT NULL, generator TEXT NOT NULL, compiler TEXT NOT NULL,
   weights TEXT NOT NULL, rule TEXT NOT NULL, created INTEGER NOT NULL, mac BLOB NOT NULL, text TEXT NOT NULL)
@@ -63,10 +64,47 @@ Result<Connection> open_file(const fs::path& file) {
     EDGE_INFER_RETURN_IF_ERROR(create_schema(connection));
   } else {
     EDGE_INFER_RETURN_IF_ERROR(check_schema(connection));
-    EDGE_INFER_RETURN_IF_ERROR(connection.script(kGateSchema));
+    EDGE_INFER_RETURN_IF_ERROR(connection.script(std::string("CREATE ") + kGateTable));
   }
   connection.checkpoint_on_close(false);
   return connection;
+}
+
+// Readers of a WAL need the files beside it, or to make them. Where neither is possible the file is read as
+// it stands: what another process, for which it is writable, may do to it meanwhile shows as a damaged file
+// or as rows whose seal does not hold.
+Result<Connection> open_file_to_read(const fs::path& file) {
+  const auto open = [&](Connection::Mode mode) -> Result<Connection> {
+    EDGE_INFER_ASSIGN(Connection connection, Connection::open(file.native(), mode));
+    EDGE_INFER_RETURN_IF_ERROR(check_schema(connection));
+    EDGE_INFER_ASSIGN(const int64_t gates, connection.integer("SELECT count(*) FROM sqlite_schema WHERE "
+                                                              "type = 'table' AND name = 'gate'"));
+    if (gates == 0)  // an older program's
+      EDGE_INFER_RETURN_IF_ERROR(
+          connection.script(std::string("PRAGMA temp_store = MEMORY; CREATE TEMP ") + kGateTable));
+    connection.checkpoint_on_close(false);
+    return connection;
+  };
+  std::error_code error;
+  if (fs::exists(file.native() + "-wal", error))
+    if (auto connection = open(Connection::Mode::kReadOnly)) return connection;
+  return open(Connection::Mode::kUnchanging);
+}
+
+// Errors: kIoError; also where there is nothing to read.
+Result<Database> open_to_read(const TrustedFolder& folder) {
+  const fs::path file = folder.path / "kernels.db";
+  EDGE_INFER_ASSIGN(const bool exists, trusted_file(file));
+  if (!exists) return fail(ErrorCode::kIoError, "{}", folder.read_only);
+  EDGE_INFER_ASSIGN(const Seal seal, Seal::load_existing(folder.path / "kernels.key"));
+  const FileId id = file_id(file);
+  EDGE_INFER_ASSIGN(Connection connection, open_file_to_read(file));
+  return Database{.connection = std::move(connection),
+                  .seal = seal,
+                  .file = file,
+                  .id = id,
+                  .read_only = folder.read_only,
+                  .set_aside = {}};
 }
 
 // Under the FolderLock. The name that the file got.
@@ -99,7 +137,7 @@ Result<Database> open_locked(const fs::path& folder) {
     }
     const FileId id = file_id(file);
     auto connection = open_file(file);
-    if (connection) return Database{*std::move(connection), seal, file, id, aside};
+    if (connection) return Database{*std::move(connection), seal, file, id, {}, aside};
     if (connection.error().code != ErrorCode::kCorruption || attempt > 0)
       return std::unexpected(connection.error());
     aside = move_aside(file);
@@ -120,30 +158,34 @@ Status check_schema(Connection& connection) {
 Status create_schema(Connection& connection) {
   EDGE_INFER_ASSIGN(Transaction transaction, Transaction::begin(connection));
   EDGE_INFER_RETURN_IF_ERROR(connection.script(kSchema));
-  EDGE_INFER_RETURN_IF_ERROR(connection.script(kGateSchema));
+  EDGE_INFER_RETURN_IF_ERROR(connection.script(std::string("CREATE ") + kGateTable));
   EDGE_INFER_RETURN_IF_ERROR(connection.script(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
   return transaction.commit();
 }
 
 Result<Database> open_database(const fs::path& dir) {
-  EDGE_INFER_ASSIGN(const fs::path folder, trusted_folder(dir));
-  const FolderLock lock(folder);
-  return open_locked(folder);
+  EDGE_INFER_ASSIGN(const TrustedFolder folder, trusted_folder(dir));
+  if (!folder.read_only.empty()) return open_to_read(folder);
+  const FileSizeSignalBlock no_signal;
+  const FolderLock lock(folder.path);
+  return open_locked(folder.path);
 }
 
 Result<Database> open_in_memory() {
   EDGE_INFER_ASSIGN(Connection connection, Connection::open(":memory:", Connection::Mode::kReadWrite));
   EDGE_INFER_RETURN_IF_ERROR(create_schema(connection));
-  return Database{std::move(connection), Seal::random(), {}, {}, {}};
+  return Database{std::move(connection), Seal::random(), {}, {}, {}, {}};
 }
 
 Result<Database> replace_database(const fs::path& dir, const FileId& damaged) {
-  EDGE_INFER_ASSIGN(const fs::path folder, trusted_folder(dir));
-  const FolderLock lock(folder);
+  EDGE_INFER_ASSIGN(const TrustedFolder folder, trusted_folder(dir));
+  if (!folder.read_only.empty()) return fail(ErrorCode::kIoError, "{}", folder.read_only);
+  const FileSizeSignalBlock no_signal;
+  const FolderLock lock(folder.path);
   std::string aside;
-  if (file_id(folder / "kernels.db") == damaged) aside = move_aside(folder / "kernels.db");
-  EDGE_INFER_ASSIGN(Database database, open_locked(folder));
+  if (file_id(folder.path / "kernels.db") == damaged) aside = move_aside(folder.path / "kernels.db");
+  EDGE_INFER_ASSIGN(Database database, open_locked(folder.path));
   if (database.set_aside.empty()) database.set_aside = aside;
   return database;
 }

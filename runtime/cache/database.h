@@ -21,10 +21,12 @@ struct Database {
   Seal seal;
   std::filesystem::path file;  // empty: in memory
   FileId id;
-  std::string set_aside;  // the name a damaged or foreign file got, if one was in the way
+  std::string read_only{};  // why the file can only be read; empty: it can be written
+  std::string set_aside;    // the name a damaged or foreign file got, if one was in the way
 };
 
-// kernels.db in `dir`. Errors: why the folder cannot be used.
+// kernels.db in `dir`; where nothing can be written there, the one that is there, to be read only. Errors:
+// why the folder cannot be used.
 Result<Database> open_database(const std::filesystem::path& dir);
 Result<Database> open_in_memory();
 // Renames the file of `database`, unless another process did, and opens a new one.

@@ -153,6 +153,7 @@ CacheStats KernelCache::stats() {
   state_->flush();
   CacheStats s;
   s.reason = state_->reason();
+  s.read_only = state_->read_only();
   s.limit_bytes = state_->options().limit_bytes;
   const bool read = state_->attempt("reading statistics", [&]() -> Status {
     Connection& c = state_->connection();

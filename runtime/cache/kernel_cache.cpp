@@ -15,6 +15,11 @@ KernelCache::~KernelCache() {
   flush();
 }
 
+bool KernelCache::keeps() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->keeps();
+}
+
 void KernelCache::flush() {
   const std::lock_guard lock(state_->mutex);
   state_->flush();

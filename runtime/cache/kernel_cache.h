@@ -67,11 +67,15 @@ class KernelCache {
     int64_t touch_seconds = 3600;              // a row's last use is written at most once in this time
   };
 
-  // Never fails: where the folder cannot be used the cache is in memory, and the log says why once.
+  // Never fails. A folder that cannot be written is read, with the same checks, and what is new stays in
+  // memory; where it cannot be used at all, everything does. The log says why once.
   static std::unique_ptr<KernelCache> open(const Options& options);
   ~KernelCache();  // flush()
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
+
+  // Whether what is put is there for the next process.
+  bool keeps() const;
 
   std::optional<KernelBlob> find_kernel(const KernelKey& key);
   // By what KernelRef::name holds, "kernel:<id>".

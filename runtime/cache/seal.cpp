@@ -31,18 +31,25 @@ std::array<unsigned char, Seal::kBytes> hmac(const std::array<unsigned char, Sea
 
 }  // namespace
 
-Result<Seal> Seal::load(const std::filesystem::path& file) {
+Result<Seal> Seal::load_existing(const std::filesystem::path& file) {
   if (sodium_init() < 0) return fail(ErrorCode::kIoError, "the system gives no random numbers");
   EDGE_INFER_ASSIGN(const bool exists, trusted_file(file));
-  std::string key;
-  if (exists) {
-    if (auto content = read_file(file, kBytes)) key = *std::move(content);
-  }
-  if (key.size() != kBytes) {
-    key.resize(kBytes);
-    randombytes_buf(key.data(), key.size());
-    EDGE_INFER_RETURN_IF_ERROR(write_file_atomically(file, std::as_bytes(std::span(key))));
-  }
+  if (exists)
+    if (const auto content = read_file(file, kBytes); content && content->size() == kBytes)
+      return from(*content);
+  return fail(ErrorCode::kNotFound, "\"{}\" holds no key", file.native());
+}
+
+Result<Seal> Seal::load(const std::filesystem::path& file) {
+  Result<Seal> existing = load_existing(file);
+  if (existing || existing.error().code != ErrorCode::kNotFound) return existing;
+  std::string key(kBytes, '\0');
+  randombytes_buf(key.data(), key.size());
+  EDGE_INFER_RETURN_IF_ERROR(write_file_atomically(file, std::as_bytes(std::span(key))));
+  return from(key);
+}
+
+Seal Seal::from(std::string_view key) {
   Seal seal;
   std::copy(key.begin(), key.end(), reinterpret_cast<char*>(seal.key_.data()));
   const std::string machine = read_file("/etc/machine-id", 256).value_or("");

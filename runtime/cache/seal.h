@@ -19,6 +19,8 @@ class Seal {
   // machine's and the user's identity, so that a copied folder is not trusted elsewhere. Called under the
   // FolderLock. Errors: kIoError.
   static Result<Seal> load(const std::filesystem::path& file);
+  // The same without making one. Errors: kIoError, kNotFound.
+  static Result<Seal> load_existing(const std::filesystem::path& file);
   // For a cache in memory.
   static Seal random();
 
@@ -27,6 +29,7 @@ class Seal {
   bool holds(std::string_view mac, std::initializer_list<std::string_view> parts) const;
 
  private:
+  static Seal from(std::string_view key);
   std::array<unsigned char, kBytes> key_{};
 };
 

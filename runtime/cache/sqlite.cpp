@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "runtime/base/file_size_signal.h"
+
 namespace edge_infer::cache {
 namespace {
 
@@ -32,6 +34,15 @@ ErrorCode error_code_of(int code) {
 std::unexpected<Error> error_of(sqlite3* handle, int code, const std::string& name) {
   return fail(error_code_of(code), "\"{}\": {}", name,
               handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code));
+}
+
+std::string unchanging_uri(const std::string& name) {
+  std::string uri = "file:";
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/';
+    uri += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
+  }
+  return uri + "?immutable=1";
 }
 
 }  // namespace
@@ -97,6 +108,7 @@ std::string_view Query::blob(int column) const {
 }
 
 void Connection::Close::operator()(sqlite3* c) const {
+  const FileSizeSignalBlock no_signal;  // the last one to close writes the WAL back
   sqlite3_close_v2(c);
 }
 void Connection::Finalize::operator()(sqlite3_stmt* s) const {
@@ -105,11 +117,13 @@ void Connection::Finalize::operator()(sqlite3_stmt* s) const {
 
 Result<Connection> Connection::open(const std::string& name, Mode mode) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW;
-  flags |= mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  flags |= mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  if (mode == Mode::kUnchanging) flags |= SQLITE_OPEN_URI;
   Connection connection;
   connection.name_ = name;
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
+  const std::string file = mode == Mode::kUnchanging ? unchanging_uri(name) : name;
+  const int code = sqlite3_open_v2(file.c_str(), &handle, flags, nullptr);
   connection.handle_.reset(handle);
   if (code != SQLITE_OK) return error_of(handle, code, name);
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);

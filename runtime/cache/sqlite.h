@@ -47,7 +47,8 @@ class Query {
 // tables), kResourceExhausted (full disk, memory), kIoError (locked, read-only, unreadable).
 class Connection {
  public:
-  enum class Mode { kReadOnly, kReadWrite };
+  // kUnchanging: as if nobody wrote to the file: without locks, a WAL or files beside it.
+  enum class Mode { kUnchanging, kReadOnly, kReadWrite };
   // The file must exist; a name of ":memory:" is one in memory. Views and triggers of the file are never run.
   static Result<Connection> open(const std::string& name, Mode mode);
 

@@ -122,7 +122,9 @@ Status KernelCache::clear() {
                "DELETE FROM graph; DELETE FROM entry; DELETE FROM kernel; DELETE FROM tuning; "
                "DELETE FROM gate; DELETE FROM machine; DELETE FROM event; DELETE FROM counter;");
   });
-  if (!cleared && result) return fail(ErrorCode::kIoError, "the cache cannot be written");
+  if (!cleared && result)
+    return fail(ErrorCode::kIoError, "the cache cannot be written{}",
+                state_->read_only() ? ": " + state_->reason() : "");
   if (cleared)
     state_->attempt("giving space back", [&] {
       return state_->connection().script("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);");

@@ -230,6 +230,11 @@ check(cli("compile", "--model", MODEL, "--dump", dump).code == 0 and (dump / "lo
 rows = cli("bench", "--model", MODEL, "--lengths", "16,64", "--seconds", "0.2", "--json").json_lines()
 keys = {"ms_best", "ms_median", "ms_p99", "tokens_per_s", "gflops", "percent_of_peak", "bytes_moved"}
 check(len(rows) == 2 and all(keys <= set(row) for row in rows), "bench --json gives a row each")
+check(all(row["precision"] == "fp32" and 0 < row["percent_of_peak"] <= 105 for row in rows), f"bench measures fp32 against its peak: {rows}")
+rows = cli("bench", "--model", MODEL, "--lengths", "16,128", "--batch", "4", "--threads", "1", "--precision", "bf16", "--seconds", "0.3", "--json").json_lines()
+check(all(row["precision"] == "bf16" and 0 < row["percent_of_peak"] <= 105 for row in rows), f"bench measures bf16 against its own peak: {rows}")
+text = cli("bench", "--model", MODEL, "--lengths", "16", "--eager", "--precision", "bf16", "--seconds", "0.05").out
+check("| fp32\n" in text, f"bench names the precision that serves, not the one asked for: {text}")
 profiled = cli("bench", "--model", MODEL, "--lengths", "16,64", "--seconds", "0.05", "--profile", "--trace", tmp / "trace.json")
 check("% of peak" in profiled.out and "kernel:" in profiled.out, "bench --profile lists kernels against the peak")
 trace = json.loads((tmp / "trace.json").read_text())["traceEvents"]

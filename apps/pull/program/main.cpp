@@ -11,6 +11,7 @@
 #include "apps/pull/progress_bar.h"
 #include "apps/pull/pull_model.h"
 #include "models/hub/model_directory.h"
+#include "runtime/base/file_size_signal.h"
 
 namespace {
 
@@ -37,6 +38,7 @@ int pull(const std::string& name, const edge_infer::PullOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  edge_infer::ignore_file_size_signal();
   CLI::App app{"Fetch a model from the Hugging Face hub", "edge-infer pull"};
   std::string name;
   edge_infer::PullOptions options;

@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "runtime/base/cache_files.h"
 #include "runtime/base/log.h"
 #include "tests/unit/compiled_model/child.h"
 #include "tests/unit/compiled_model/small_model.h"
@@ -296,6 +297,52 @@ TEST_F(CompileFaults, without_a_cache_folder_compiled_kernels_serve_from_memory)
   ASSERT_NE(model, nullptr);
   EXPECT_FALSE(model->cache()->stats().reason.empty());
   EXPECT_EQ(sample_vectors(*model), expected_);
+}
+
+// A process that ends soon compiles only what the next one finds; what is stored serves it as any other.
+TEST_F(CompileFaults, one_shot_compiles_only_what_is_kept) {
+  for (const bool kept : {false, true}) {
+    const std::filesystem::path cache = kept ? root_ / "kept" : "/proc/edge-infer-one-shot";
+    const auto model = open_model(small(), cache, {.one_shot = true}, false);
+    ASSERT_NE(model, nullptr);
+    EXPECT_TRUE(model->prepare());
+    EXPECT_EQ(model->is_compiled(), kept);
+    EXPECT_EQ(model->cache()->keeps(), kept);
+    EXPECT_LE(distance(sample_vectors(*model), expected_), kept ? 0 : kSameVector);
+  }
+}
+
+std::vector<std::string> warnings;
+void note_warning(LogLevel level, std::string_view message) {
+  if (level == LogLevel::kWarning) warnings.emplace_back(message);
+}
+
+TEST_F(CompileFaults, a_folder_that_keeps_nothing_is_said_once) {
+  warnings.clear();
+  set_log_sink(note_warning);
+  // Two sets of packed weights, twice, and the kernels.
+  for (int i = 0; i < 2; ++i) ASSERT_NE(open_model(small(), "/proc/edge-infer-warned"), nullptr);
+  set_log_sink(nullptr);
+  ASSERT_EQ(warnings.size(), 1U) << fmt::format("{}", fmt::join(warnings, "\n"));
+  EXPECT_NE(warnings[0].find("/proc/edge-infer-warned"), std::string::npos) << warnings[0];
+}
+
+TEST_F(CompileFaults, old_packs_beyond_the_limit_make_room) {
+  const std::filesystem::path cache = root_ / "full", old = cache / "weights-old.pack";
+  std::filesystem::create_directory(cache);
+  std::filesystem::permissions(cache, std::filesystem::perms::owner_all);
+  write_file(old, "");
+  std::filesystem::resize_file(old, static_cast<uintmax_t>(kCacheFilesLimit));  // a hole
+  std::filesystem::last_write_time(old,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  const auto model = open_model(small(), cache);
+  ASSERT_NE(model, nullptr);
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(model->constants().packed_bytes() > 0);
+  EXPECT_EQ(sample_vectors(*model), expected_);
+  size_t packs = 0;
+  for (const CacheFile& file : list_cache_files(cache)) packs += file.kind == CacheFile::Kind::kPack;
+  EXPECT_EQ(packs, 2U) << "of the prebuilt kernels and of the compiled ones";
 }
 
 TEST_F(CompileFaults, flipped_bytes_never_give_a_wrong_vector) {

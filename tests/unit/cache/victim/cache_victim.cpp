@@ -2,11 +2,14 @@
 // line in LOG. cache_victim put DIR: puts kernels without end, to be killed. cache_victim claim DIR LOG:
 // claims the 14 kernels, writes a line to LOG and sleeps, to be killed. cache_victim starve DIR BYTES: puts
 // and finds a kernel with files limited to BYTES; 0 when the process is served.
+// cache_victim fill|fill_and_die|fill_without_gates|read DIR UID: as that user, where it may choose, puts a
+// kernel and an entry, in the second case without closing the cache, in the third into a file of an older
+// program; or reads them: 0 when they are found, 3 when the kernel is not, 4 when there is no file.
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -54,6 +57,40 @@ int compile_all(const char* dir, const char* log) {
   return failures == 0 ? 0 : 1;
 }
 
+// What a folder is used for that only its owner may write.
+int visit(const std::string& mode, const char* dir, uid_t owner) {
+  if (::geteuid() == 0 && (::setresgid(owner, owner, owner) != 0 || ::setresuid(owner, owner, owner) != 0))
+    return 2;
+  const auto cache = open_cache(dir);
+  const std::string entry = entry_text({"kernel:" + kernel_key(1).id()});
+  if (mode != "read") {
+    if (!cache->keeps()) return 1;
+    cache->put_kernel(kernel_key(1), kernel_blob(1));
+    cache->put_entry(entry_key(1), entry);
+    if (mode == "fill_and_die") ::_exit(0);
+    if (mode == "fill_without_gates") {
+      sqlite3* file = nullptr;
+      if (sqlite3_open((std::string(dir) + "/kernels.db").c_str(), &file) != SQLITE_OK ||
+          sqlite3_exec(file, "DROP TABLE gate", nullptr, nullptr, nullptr) != SQLITE_OK)
+        return 1;
+      sqlite3_close(file);
+    }
+    return 0;
+  }
+  const CacheStats stats = cache->stats();
+  if (cache->keeps() || stats.reason.empty()) return 1;
+  if (stats.file.empty()) return stats.read_only ? 1 : 4;
+  if (!stats.read_only || stats.kernels != 1 || stats.entries != 1) return 1;
+  if (cache->find_entry(entry_key(1)) != entry || cache->has_gates(entry_key(1))) return 1;
+  if (cache->find_kernel(kernel_key(1)) != kernel_blob(1)) return 3;
+  // What is new lives as long as the process.
+  const std::vector<KernelKey> keys = {kernel_key(2)};
+  if (cache->claim(keys).owned().size() != 1) return 1;
+  cache->put_kernel(kernel_key(2), kernel_blob(2));
+  if (cache->find_kernel(kernel_key(2)) != kernel_blob(2) || cache->clear()) return 1;
+  return cache->find_kernel(kernel_key(1)) == kernel_blob(1) && cache->verify().empty() ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -74,7 +111,6 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (mode == "starve" && argc > 3) {
-    std::signal(SIGXFSZ, SIG_IGN);
     const auto limit = static_cast<rlim_t>(std::atoll(argv[3]));
     const rlimit size{limit, limit};
     ::setrlimit(RLIMIT_FSIZE, &size);
@@ -84,5 +120,6 @@ int main(int argc, char** argv) {
       if (cache->find_kernel(kernel_key(k)) != kernel_blob(k, 50'000)) return 1;
     return 0;
   }
+  if (argc > 3) return visit(mode, argv[2], static_cast<uid_t>(std::atoi(argv[3])));
   return 2;
 }

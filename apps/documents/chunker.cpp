@@ -30,7 +30,7 @@ class Chunker {
   }
 
   std::vector<Chunk> run() {
-    for (next_ = 0; next_ < document_.blocks.size(); ++next_) {
+    for (next_ = 0; next_ < document_.blocks.size() && !is_stopped(); ++next_) {
       const Block& block = document_.blocks[next_];
       if (block.kind == Block::Kind::kHeading) {
         add_heading(block);
@@ -44,6 +44,8 @@ class Chunker {
   }
 
  private:
+  bool is_stopped() const { return options_.stop && options_.stop(); }
+
   // --- sections ---
 
   void add_heading(const Block& block) {
@@ -97,6 +99,21 @@ class Chunker {
       path = std::move(longer);
     }
     return path;
+  }
+
+  // The path that all of these headings are on or below. Those without a text of their own are many at once.
+  std::string common_path(const std::vector<Unit>& headings) {
+    // The open path is the last one's; its part behind a heading that is closed by now leads elsewhere.
+    // Blocks of a document lie one behind the other.
+    const Block* shared = headings.back().block;
+    for (const Unit& unit : headings) {
+      if (path_[static_cast<size_t>(unit.block->level)] == unit.block) continue;
+      shared = unit.block;
+      break;
+    }
+    for (const Block* heading : path_)
+      if (heading != nullptr && heading > shared) return path_text(heading);
+    return path_text(nullptr);
   }
 
   // The size of parts of what has no sentences: one of them still serves as overlap.
@@ -278,7 +295,7 @@ class Chunker {
     const bool smallest =
         units.size() == 1 && prefix_.empty() && units[0].piece.end - units[0].piece.begin <= 4;
     if (chunk.tokens > most_ && !smallest) return false;
-    chunk.heading = named_ ? heading_ : path_text(nullptr);
+    chunk.heading = named_ ? heading_ : common_path(units);
     place(units, chunk);
     if (chunk.text.find_first_not_of(" \n\t") != std::string::npos) chunks_.push_back(std::move(chunk));
     return true;

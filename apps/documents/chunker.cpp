@@ -23,7 +23,7 @@ struct Unit {
 class Chunker {
  public:
   Chunker(const Document& document, const Tokenizer& tokenizer, const ChunkOptions& options)
-      : document_(document), tokenizer_(tokenizer), options_(options), cutter_(tokenizer) {
+      : document_(document), tokenizer_(tokenizer), options_(options), cutter_(tokenizer, options.stop) {
     const int64_t prompt = options.prompt.empty() ? 0 : cutter_.count(options.prompt);
     room_ = std::max(kMinTextTokens, options.max_tokens - tokenizer.special_tokens() - prompt);
     most_ = room_ + tokenizer.special_tokens() + prompt;
@@ -132,7 +132,10 @@ class Chunker {
     // A block that fits the next chunk as a whole is not cut for the rest of this one.
     if (open_tokens_ + total > budget() && open_tokens_ * 10 >= budget() * 6 && total <= room_ * 3 / 4)
       flush(true);
-    for (const Piece& piece : pieces) add({&block, piece, false});
+    for (const Piece& piece : pieces) {
+      if (is_stopped()) return;
+      add({&block, piece, false});
+    }
     if (row && block.header) table_header_ = &block;
   }
 

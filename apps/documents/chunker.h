@@ -26,7 +26,7 @@ struct ChunkOptions {
   int64_t max_tokens = 256;  // special tokens and prompt included
   int64_t overlap_tokens = 32;
   std::string prompt;  // put in front of every chunk by the embedder; counted here
-  // Asked at each passage; true: nobody wants the passages, and it ends early.
+  // Asked all the time; true: nobody wants the passages, and it ends early.
   StopReading stop = {};
 };
 

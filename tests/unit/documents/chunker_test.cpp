@@ -147,9 +147,15 @@ TEST(Chunker, ends_early_when_nobody_wants_the_passages) {
   ChunkOptions options;
   options.max_tokens = 64;
   int asked = 0;
-  options.stop = [&] { return ++asked > 10; };
+  options.stop = [&] { return ++asked > 30; };
   const TestTokenizer tokenizer;
-  EXPECT_LT(chunk_document(maker.document, tokenizer, options).size(), 12u);
+  EXPECT_LT(chunk_document(maker.document, tokenizer, options).size(), 30u);
+  // Within one block, too.
+  Maker one;
+  one.paragraph(sentences(1, 100'000, 8));
+  asked = 0;
+  EXPECT_LT(chunk_document(one.document, tokenizer, options).size(), 30u);
+  EXPECT_LT(asked, 40);
 }
 
 TEST(Chunker, never_crosses_a_heading_of_level_two_but_joins_short_deeper_sections) {

@@ -43,9 +43,14 @@ Result<std::shared_ptr<const Device>> open_cuda(std::string_view variant, std::s
   return cuda::CudaDevice::open(options);
 }
 
+Status check_cuda(std::string_view which) {
+  EDGE_INFER_RETURN_IF_ERROR(cuda::CudaDeviceOptions::parse(which));
+  return {};
+}
+
 constexpr std::array kBackends = {
     BackendInfo{"cuda", kCudaVariants, true, open_cuda, cuda::cuda_target, cuda::code_facts,
-                cuda::program_facts},
+                cuda::program_facts, check_cuda},
     BackendInfo{"cpu", kCpuVariants, false, open_cpu, cpu_target, cpu_code_facts, nullptr},
 };
 

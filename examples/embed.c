@@ -7,28 +7,22 @@
 
 int main(int argc, char** argv) {
   if (argc < 3) return fprintf(stderr, "usage: %s MODEL_DIR TEXT...\n", argv[0]), 2;
-  const size_t count = (size_t)argc - 2;
   edge_infer_error error;
   edge_infer_model* model = NULL;
   if (edge_infer_open(argv[1], NULL, &model, &error) != EDGE_INFER_OK)
     return fprintf(stderr, "cannot open: %s\n", error.message), 1;
 
-  const size_t width = (size_t)edge_infer_dimensions(model);
-  float* vectors = malloc(count * width * sizeof *vectors);
-  edge_infer_text_info* infos = malloc(count * sizeof *infos);
-  if (vectors == NULL || infos == NULL) return fprintf(stderr, "out of memory\n"), 1;
   const char* const* texts = (const char* const*)argv + 2;
-  if (edge_infer_embed(model, texts, NULL, count, NULL, vectors, count * width, infos, &error) !=
-      EDGE_INFER_OK)
+  const size_t count = (size_t)argc - 2, width = (size_t)edge_infer_dimensions(model), room = count * width;
+  float* vectors = malloc(room * sizeof *vectors);
+  if (edge_infer_embed(model, texts, NULL, count, NULL, vectors, room, NULL, &error) != EDGE_INFER_OK)
     return fprintf(stderr, "cannot embed: %s\n", error.message), 1;
 
   for (size_t i = 0; i < count; ++i) {
-    double dot = 0; /* vectors have unit length: the dot product is the cosine */
-    for (size_t k = 0; k < width; ++k) dot += (double)vectors[k] * (double)vectors[i * width + k];
-    printf("%.6f %lld tokens%s %s\n", dot, (long long)infos[i].tokens,
-           infos[i].tokens < infos[i].tokens_total ? " (cut)" : "", texts[i]);
+    double cosine = 0; /* the dot product: vectors have unit length */
+    for (size_t k = 0; k < width; ++k) cosine += (double)vectors[k] * (double)vectors[i * width + k];
+    printf("%.6f %s\n", cosine, texts[i]);
   }
-  free(infos);
   free(vectors);
   edge_infer_free(model);
   return 0;

@@ -19,6 +19,8 @@
 
 namespace edge_infer {
 
+class EntryPin;  // runtime/module.h
+
 struct EmbedderOptions {
   std::string precision;            // fp32 | fp16 | bf16 | auto; empty: fp32 on processors, else auto
   std::string device = "auto";      // auto | cpu | cuda | cuda:N
@@ -58,6 +60,11 @@ class Embedder {
     return true;
   }
 
+  // For calls whose vectors shall have the bits of one set of kernels: all that share the pin which was the
+  // present one when they began. The same object until better kernels serve. Null: there is only one set. A
+  // single call needs none, as its vectors come from one set anyway.
+  virtual std::shared_ptr<EntryPin> pin() const { return nullptr; }
+
   virtual int64_t dimensions() const = 0;
   virtual int64_t max_length() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
@@ -78,13 +85,14 @@ class Embedder {
 
   // Vectors of tokenized texts, row-major [texts.size(), dimensions()]. Ids outside of the vocabulary, empty
   // texts and texts beyond max_length() are kInvalidArgument, before anything runs.
-  virtual Status embed_tokens(std::span<const std::span<const int32_t>> texts,
-                              std::span<float> out) const = 0;
+  virtual Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out,
+                              EntryPin* pin = nullptr) const = 0;
 
   // Tokenizes (with the prompt in front), truncates and embeds. `encodings`, when not null, gets one per
   // text.
   virtual Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
-                                           std::vector<Encoding>* encodings = nullptr) const = 0;
+                                           std::vector<Encoding>* encodings = nullptr,
+                                           EntryPin* pin = nullptr) const = 0;
   // As embed() for one text that is searched with, not stored. With device "auto" it may be answered by the
   // processor where that was measured to be faster than the accelerator; its vector is then that of "cpu",
   // and differs from embed()'s in the last bits (a cosine of 0.99999 and more).

@@ -295,10 +295,16 @@ Status ModelEmbedder::check_text(std::span<const int32_t> text, size_t number) c
   return {};
 }
 
-Status ModelEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts,
-                                   std::span<float> out) const {
+Status ModelEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out,
+                                   EntryPin* pin) const {
   EDGE_INFER_RETURN_IF_ERROR(check(texts, out));
-  return runner_->run(texts, out);
+  return runner_->run(texts, out, pin);
+}
+
+std::shared_ptr<EntryPin> ModelEmbedder::pin() const {
+  const std::lock_guard lock(pin_mutex_);
+  if (pin_ == nullptr || !module_->serves(*pin_)) pin_ = std::make_shared<EntryPin>();
+  return pin_;
 }
 
 Status ModelEmbedder::check_prompt(std::string_view prompt_text) const {
@@ -316,7 +322,7 @@ void ModelEmbedder::tokenize(const std::string& text, std::string_view prompt_te
 
 Result<std::vector<float>> ModelEmbedder::embed(std::span<const std::string> texts,
                                                 std::string_view prompt_text,
-                                                std::vector<Encoding>* encodings) const {
+                                                std::vector<Encoding>* encodings, EntryPin* pin) const {
   EDGE_INFER_RETURN_IF_ERROR(check_prompt(prompt_text));
   std::vector<Encoding> own;
   std::vector<Encoding>& tokens = encodings != nullptr ? *encodings : own;
@@ -327,7 +333,7 @@ Result<std::vector<float>> ModelEmbedder::embed(std::span<const std::string> tex
     return check_text(tokens[i].ids, i);
   };
   const auto text = [&](size_t i) { return std::span<const int32_t>(tokens[i].ids); };
-  EDGE_INFER_RETURN_IF_ERROR(runner_->run_encoding(texts.size(), encode, text, out));
+  EDGE_INFER_RETURN_IF_ERROR(runner_->run_encoding(texts.size(), encode, text, out, pin));
   return out;
 }
 

@@ -23,6 +23,8 @@ class ModelEmbedder final : public Embedder {
   Status prepare() const override;
   bool settle(std::chrono::milliseconds limit) const override;
 
+  std::shared_ptr<EntryPin> pin() const override;
+
   int64_t dimensions() const override { return dimensions_; }
   int64_t max_length() const override { return max_length_; }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
@@ -32,9 +34,10 @@ class ModelEmbedder final : public Embedder {
   int64_t max_batch_tokens() const override { return kMaxBatchTokens; }
   int64_t bulk_tokens() const override;
   int waiting_calls() const override;
-  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override;
+  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out,
+                      EntryPin* pin = nullptr) const override;
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
-                                   std::vector<Encoding>* encodings) const override;
+                                   std::vector<Encoding>* encodings, EntryPin* pin = nullptr) const override;
   Result<std::vector<float>> embed_query(const std::string& text,
                                          std::string_view prompt_text) const override;
 
@@ -84,6 +87,8 @@ class ModelEmbedder final : public Embedder {
   mutable EmbeddingSpace space_;
   std::unique_ptr<PackRunner> runner_;
   std::unique_ptr<QueryRoute> route_;
+  mutable std::mutex pin_mutex_;
+  mutable std::shared_ptr<EntryPin> pin_;  // of the entry that serves at present
 };
 
 }  // namespace edge_infer

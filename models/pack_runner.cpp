@@ -51,7 +51,8 @@ std::unique_ptr<BatchBlock> PackRunner::take_block(int64_t tokens, int64_t seque
   return std::make_unique<BatchBlock>(capacity);
 }
 
-Status PackRunner::run_pack(std::span<const Text> texts, std::span<float> out, int workers) const {
+Status PackRunner::run_pack(std::span<const Text> texts, std::span<float> out, int workers,
+                            EntryPin& pin) const {
   int64_t tokens = 0;
   for (const Text& text : texts) tokens += static_cast<int64_t>(text.size());
   std::unique_ptr<BatchBlock> block = take_block(tokens, static_cast<int64_t>(texts.size()));
@@ -63,7 +64,7 @@ Status PackRunner::run_pack(std::span<const Text> texts, std::span<float> out, i
     const int64_t out_size[2] = {static_cast<int64_t>(texts.size()), options_.dimensions};
     const TensorView inputs[] = {{ids.data(), DType::kI32, ids_size}, {cu.data(), DType::kI32, cu_size}};
     const TensorView outputs[] = {{out.data(), DType::kF32, out_size}};
-    status = module_.run(inputs, outputs, settings_, workers);
+    status = module_.run(inputs, outputs, settings_, workers, &pin);
     if (status && !std::all_of(out.begin(), out.end(), [](float v) { return std::isfinite(v); }))
       status = fail(ErrorCode::kCorruption, "\"{}\": the model's weights give numbers that are not finite",
                     options_.model);
@@ -73,12 +74,13 @@ Status PackRunner::run_pack(std::span<const Text> texts, std::span<float> out, i
   return status;
 }
 
-Status PackRunner::run_shrinking(std::span<const Text> texts, std::span<float> out, int workers) const {
+Status PackRunner::run_shrinking(std::span<const Text> texts, std::span<float> out, int workers,
+                                 EntryPin& pin) const {
   const auto length = [&](size_t i) { return static_cast<int64_t>(texts[i].size()); };
   Pack pack = {0, texts.size(), 0};
   for (const Text& text : texts) pack.tokens += static_cast<int64_t>(text.size());
   while (true) {
-    Status status = run_pack(texts.subspan(pack.first, pack.count), rows(out, pack), workers);
+    Status status = run_pack(texts.subspan(pack.first, pack.count), rows(out, pack), workers, pin);
     if (status) {
       budget_.accept();
       pack.first += pack.count;
@@ -102,17 +104,22 @@ Status PackRunner::run_shrinking(std::span<const Text> texts, std::span<float> o
   }
 }
 
-Status PackRunner::run(std::span<const Text> texts, std::span<float> out) const {
+Status PackRunner::run(std::span<const Text> texts, std::span<float> out, EntryPin* pin) const {
+  EntryPin own;
+  return run_pinned(texts, out, pin != nullptr ? *pin : own);
+}
+
+Status PackRunner::run_pinned(std::span<const Text> texts, std::span<float> out, EntryPin& pin) const {
   if (texts.empty()) return {};
   const auto length = [&](size_t i) { return static_cast<int64_t>(texts[i].size()); };
   if (!target_.splits_rows) {
     if (cut_pack(0, texts.size(), length, limits()).count == texts.size())
-      return run_shrinking(texts, out, options_.threads);
+      return run_shrinking(texts, out, options_.threads, pin);
     PackQueue queue(texts.size(), length);
     while (const auto block = queue.next_block()) queue.set_ready(*block);
     const std::function<Text(size_t)> text = [&](size_t i) { return texts[i]; };
     // The lanes wait for the device and are no workers of the budget.
-    auto lane = [&](int) { drain(queue, text, out); };
+    auto lane = [&](int) { drain(queue, text, out, pin); };
     run_team(static_cast<int>(kCallsAhead), lane);
     return queue.status();
   }
@@ -120,7 +127,7 @@ Status PackRunner::run(std::span<const Text> texts, std::span<float> out) const 
   for (size_t first = 0; first < texts.size(); first += packs.back().count)
     packs.push_back(cut_pack(first, texts.size(), length, limits()));
   const auto run_one = [&](const Pack& p, int workers) {
-    return run_shrinking(texts.subspan(p.first, p.count), rows(out, p), workers);
+    return run_shrinking(texts.subspan(p.first, p.count), rows(out, p), workers, pin);
   };
   const int lanes = static_cast<int>(std::min(packs.size(), static_cast<size_t>(options_.threads)));
   if (lanes <= 1 || packs.size() < 2 * static_cast<size_t>(lanes)) {
@@ -146,13 +153,13 @@ Status PackRunner::run(std::span<const Text> texts, std::span<float> out) const 
   return {};
 }
 
-void PackRunner::drain(PackQueue& queue, const std::function<Text(size_t)>& text, std::span<float> out) const
-    try {
+void PackRunner::drain(PackQueue& queue, const std::function<Text(size_t)>& text, std::span<float> out,
+                       EntryPin& pin) const try {
   std::vector<Text> texts;
   while (const auto pack = queue.next_pack(limits())) {
     texts.clear();
     for (size_t i = 0; i < pack->count; ++i) texts.push_back(text(pack->first + i));
-    if (Status status = run_shrinking(texts, rows(out, *pack), options_.threads); !status)
+    if (Status status = run_shrinking(texts, rows(out, *pack), options_.threads, pin); !status)
       return queue.stop(std::move(status));
   }
 } catch (const std::bad_alloc&) {
@@ -162,7 +169,10 @@ void PackRunner::drain(PackQueue& queue, const std::function<Text(size_t)>& text
 }
 
 Status PackRunner::run_encoding(size_t count, const std::function<Status(size_t)>& encode,
-                                const std::function<Text(size_t)>& text, std::span<float> out) const {
+                                const std::function<Text(size_t)>& text, std::span<float> out,
+                                EntryPin* pin) const {
+  EntryPin own;
+  EntryPin& pinned = pin != nullptr ? *pin : own;
   PackQueue queue(count, [&](size_t i) { return static_cast<int64_t>(text(i).size()); });
   const auto fill = [&] {
     try {
@@ -186,12 +196,12 @@ Status PackRunner::run_encoding(size_t count, const std::function<Status(size_t)
     EDGE_INFER_RETURN_IF_ERROR(queue.status());
     std::vector<Text> texts;
     for (size_t i = 0; i < count; ++i) texts.push_back(text(i));
-    return run(texts, out);
+    return run_pinned(texts, out, pinned);
   }
   const WorkerShare share(options_.threads);
   auto body = [&](int worker) {
     if (worker < static_cast<int>(kCallsAhead))
-      drain(queue, text, out);
+      drain(queue, text, out, pinned);
     else
       fill();
   };

@@ -38,24 +38,27 @@ class PackRunner {
 
   // Texts hold at least one token each; out is [texts.size(), dimensions]. Errors: kResourceExhausted naming
   // the text when a single one does not fit into the device's memory; kCorruption for vectors that are not
-  // finite; else the module's.
-  Status run(std::span<const Text> texts, std::span<float> out) const;
+  // finite; else the module's. All texts of a call are served by one entry: that of `pin`, where given.
+  Status run(std::span<const Text> texts, std::span<float> out, EntryPin* pin = nullptr) const;
 
   // The same for texts that encode(i) makes, called once for each i < count on several threads; text(i) is
   // what it made. On an accelerator, texts run while later ones are encoded. Errors: as run(), encode()'s.
   Status run_encoding(size_t count, const std::function<Status(size_t)>& encode,
-                      const std::function<Text(size_t)>& text, std::span<float> out) const;
+                      const std::function<Text(size_t)>& text, std::span<float> out,
+                      EntryPin* pin = nullptr) const;
 
   // Tokens of a pack at present.
   int64_t pack_tokens() const { return budget_.tokens(); }
 
  private:
   PackLimits limits() const { return {budget_.tokens(), options_.pair_cost}; }
-  Status run_shrinking(std::span<const Text> texts, std::span<float> out, int workers) const;
-  Status run_pack(std::span<const Text> texts, std::span<float> out, int workers) const;
+  Status run_pinned(std::span<const Text> texts, std::span<float> out, EntryPin& pin) const;
+  Status run_shrinking(std::span<const Text> texts, std::span<float> out, int workers, EntryPin& pin) const;
+  Status run_pack(std::span<const Text> texts, std::span<float> out, int workers, EntryPin& pin) const;
   std::unique_ptr<BatchBlock> take_block(int64_t tokens, int64_t sequences) const;
   std::span<float> rows(std::span<float> out, const Pack& pack) const;
-  void drain(PackQueue& queue, const std::function<Text(size_t)>& text, std::span<float> out) const;
+  void drain(PackQueue& queue, const std::function<Text(size_t)>& text, std::span<float> out,
+             EntryPin& pin) const;
 
   Module& module_;
   const Target& target_;

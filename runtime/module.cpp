@@ -80,7 +80,37 @@ void Module::join_improver() {
     improver_.detach();
 }
 
-std::unique_ptr<RunContext> Module::take_context(const Entry& entry) {
+Result<std::shared_ptr<const Entry>> Module::pick_pinned(std::span<const TensorView> inputs,
+                                                         const CallSettings& settings, EntryPin* pin) {
+  if (pin == nullptr) return pick(inputs, settings);
+  {
+    const std::lock_guard lock(pin->mutex_);
+    if (pin->entry_ != nullptr && !pin->entry_->guards.first_failure(inputs, settings)) return pin->entry_;
+  }
+  EDGE_INFER_ASSIGN(std::shared_ptr<const Entry> entry, pick(inputs, settings));
+  const std::lock_guard lock(pin->mutex_);
+  if (pin->entry_ == nullptr) pin->entry_ = entry;
+  // Another call was first.
+  if (!pin->entry_->guards.first_failure(inputs, settings)) return pin->entry_;
+  return entry;
+}
+
+bool Module::serves(EntryPin& pin) const {
+  const std::lock_guard pinned(pin.mutex_);
+  if (pin.entry_ == nullptr) return true;
+  const std::lock_guard lock(entries_mutex_);
+  return std::ranges::find(entries_, pin.entry_) != entries_.end();
+}
+
+std::unique_ptr<RunContext> Module::take_context(const Entry& entry, EntryPin* pin) {
+  if (pin != nullptr) {
+    const std::lock_guard lock(pin->mutex_);
+    if (pin->entry_.get() == &entry && !pin->idle_.empty()) {
+      auto context = std::move(pin->idle_.back());
+      pin->idle_.pop_back();
+      return context;
+    }
+  }
   const std::lock_guard lock(contexts_mutex_);
   // Last in, first out: the context that ran last has warm memory.
   for (size_t i = idle_.size(); i-- > 0;) {
@@ -92,10 +122,17 @@ std::unique_ptr<RunContext> Module::take_context(const Entry& entry) {
   return entry.program->make_context();
 }
 
-void Module::return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<RunContext> context) {
-  // A context fits one program; that of a replaced entry serves nobody any more.
-  const std::lock_guard lock(entries_mutex_);
-  if (std::ranges::find(entries_, entry) == entries_.end()) return;
+void Module::return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<RunContext> context,
+                            EntryPin* pin) {
+  // A context fits one program; that of a replaced entry serves those who have it pinned.
+  std::unique_lock lock(entries_mutex_);
+  if (std::ranges::find(entries_, entry) == entries_.end()) {
+    lock.unlock();
+    if (pin == nullptr) return;
+    const std::lock_guard pinned(pin->mutex_);
+    if (pin->entry_ == entry) pin->idle_.push_back(std::move(context));
+    return;
+  }
   const std::lock_guard contexts(contexts_mutex_);
   idle_.push_back({entry, std::move(context)});
 }
@@ -113,18 +150,23 @@ Status Module::prepare(std::span<const TensorView> inputs, const CallSettings& s
 }
 
 Status Module::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                   const CallSettings& settings, int max_workers) {
+                   const CallSettings& settings, int max_workers, EntryPin* pin) {
   // The second attempt is made without an accelerator.
   for (bool again = true;; again = false) {
-    EDGE_INFER_ASSIGN(const std::shared_ptr<const Entry> entry, pick(inputs, settings));
-    std::unique_ptr<RunContext> context = take_context(*entry);
+    EDGE_INFER_ASSIGN(const std::shared_ptr<const Entry> entry, pick_pinned(inputs, settings, pin));
+    std::unique_ptr<RunContext> context = take_context(*entry, pin);
     Status status = entry->program->run(*context, inputs, outputs, max_workers);
     if (status || status.error().code != ErrorCode::kDeviceLost || !again) {
-      return_context(entry, std::move(context));
+      return_context(entry, std::move(context), pin);
       return status;
     }
     log_warning("the accelerator is given up: {}", status.error().message);
     builder_->lose_accelerator();
+    if (pin != nullptr) {
+      context.reset();
+      const std::lock_guard pinned(pin->mutex_);
+      if (pin->entry_ == entry) pin->idle_.clear(), pin->entry_.reset();
+    }
     const std::lock_guard lock(entries_mutex_);
     std::erase(entries_, entry);
   }

@@ -48,6 +48,22 @@ class EntryBuilder {
   virtual void cancel() {}
 };
 
+// Keeps calls that belong together on the entry that served the first of them, even when a better one is
+// published meanwhile: all of their results have the bits of one set of kernels. Thread-safe. Serves the
+// calls of one module whose inputs satisfy the same guards; others run as if there were none.
+class EntryPin {
+ public:
+  EntryPin() = default;
+  EntryPin(const EntryPin&) = delete;
+  EntryPin& operator=(const EntryPin&) = delete;
+
+ private:
+  friend class Module;
+  std::mutex mutex_;
+  std::shared_ptr<const Entry> entry_;
+  std::vector<std::unique_ptr<RunContext>> idle_;  // of an entry that the module has replaced
+};
+
 class Module {
  public:
   explicit Module(std::unique_ptr<EntryBuilder> builder) : builder_(std::move(builder)) {}
@@ -61,8 +77,11 @@ class Module {
   bool finish(std::chrono::milliseconds limit);
   // Runs with at most `max_workers` workers. Inputs and outputs are borrowed for the call. When the device of
   // an entry is lost, its entries are dropped with a warning, and what is left of the machine answers.
+  // `pin` may be null.
   Status run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-             const CallSettings& settings, int max_workers);
+             const CallSettings& settings, int max_workers, EntryPin* pin = nullptr);
+  // Whether calls without a pin are served by the entry that `pin` holds, or it holds none yet.
+  bool serves(EntryPin& pin) const;
 
   std::vector<std::shared_ptr<const Entry>> entries() const;
   size_t peak_arena_bytes() const;
@@ -70,8 +89,11 @@ class Module {
  private:
   Result<std::shared_ptr<const Entry>> pick(std::span<const TensorView> inputs, const CallSettings& settings);
   std::shared_ptr<const Entry> find(std::span<const TensorView> inputs, const CallSettings& settings) const;
-  std::unique_ptr<RunContext> take_context(const Entry& entry);
-  void return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<RunContext> context);
+  Result<std::shared_ptr<const Entry>> pick_pinned(std::span<const TensorView> inputs,
+                                                   const CallSettings& settings, EntryPin* pin);
+  std::unique_ptr<RunContext> take_context(const Entry& entry, EntryPin* pin);
+  void return_context(const std::shared_ptr<const Entry>& entry, std::unique_ptr<RunContext> context,
+                      EntryPin* pin);
   void improve_all();
   void join_improver();
 

@@ -13,6 +13,8 @@ namespace {
 
 // Texts embedded by one call: bounds memory when millions of lines stream in from a file.
 constexpr size_t kTextsPerCall = 4096;
+// So many are sooner done when the compiled kernels are waited for; fewer are answered at once.
+constexpr size_t kTextsAnsweredAtOnce = 32;
 
 struct EmbedArguments {
   ModelOptions model;
@@ -61,16 +63,21 @@ Status embed(const EmbedArguments& a) {
   EDGE_INFER_ASSIGN(const std::unique_ptr<Embedder> embedder,
                     Embedder::open(a.model.model, a.model.embedder));
   EDGE_INFER_ASSIGN(const std::string prompt, embedder->prompt(a.prompt_name));
+  // Many texts are worth the wait, and the prebuilt kernels know one precision only.
+  const bool asked = !a.model.embedder.precision.empty() && a.model.embedder.precision != "fp32" &&
+                     a.model.embedder.precision != "auto";
+  if (asked || texts.size() > kTextsAnsweredAtOnce) static_cast<void>(embedder->prepare());
   const auto width = static_cast<size_t>(embedder->dimensions());
   if (a.format == "npy") {
     const std::string header = npy_header(texts.size(), embedder->dimensions());
     EDGE_INFER_RETURN_IF_ERROR(write_stdout(header.data(), header.size()));
   }
+  const std::shared_ptr<EntryPin> pin = embedder->pin();
   std::vector<Encoding> encodings;
   for (size_t first = 0; first < texts.size(); first += kTextsPerCall) {
     const size_t count = std::min(kTextsPerCall, texts.size() - first);
     EDGE_INFER_ASSIGN(const std::vector<float> vectors,
-                      embedder->embed(std::span(texts).subspan(first, count), prompt, &encodings));
+                      embedder->embed(std::span(texts).subspan(first, count), prompt, &encodings, pin.get()));
     warn_truncated(encodings, first, embedder->max_length());
     if (a.format == "npy") {
       EDGE_INFER_RETURN_IF_ERROR(write_stdout(vectors.data(), vectors.size() * sizeof(float)));

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,10 @@
 namespace edge_infer {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kWaitForKernels{10};
+
 struct ServeArguments {
   std::string model;
   EmbedderOptions embedder;
@@ -36,7 +41,20 @@ std::string served_name(const std::string& model) {
   return name.empty() ? model : name;
 }
 
+// Brings what improves behind the first answers to its end, as far as it is done by `until`, or until a
+// signal comes, which is returned; else 0.
+int settle(const Embedder& embedder, const sigset_t& signals, Clock::time_point until) {
+  constexpr timespec kTick{0, 20'000'000};
+  int signal = 0;
+  while (signal <= 0 && !embedder.settle(std::chrono::milliseconds(0)) && Clock::now() < until)
+    signal = sigtimedwait(&signals, nullptr, &kTick);
+  return std::max(signal, 0);
+}
+
 int serve(ServeArguments arguments) {
+  if (const Status usable = Server::check(arguments.server); !usable)
+    return usable.error().code == ErrorCode::kInvalidArgument ? report_usage(usable.error().message)
+                                                              : report_error(usable.error());
   // Blocked before any thread starts, so that sigwait below is the only one to see them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -50,18 +68,15 @@ int serve(ServeArguments arguments) {
   options.service.model_name = served_name(arguments.model);
   options.service.batching = batching_for(**embedder, worker_budget());
   options.service.workers = std::clamp(worker_budget(), 1, 8);
+  // On a machine's first run, so that all answers of a server come from one set of kernels.
+  int signal = settle(**embedder, signals, Clock::now() + kWaitForKernels);
+  if (signal > 0) return 0;
   const auto server = Server::start(**embedder, options);
   if (!server) return report_error(server.error());
   std::fprintf(stderr, "listening on %s (%s, %lld dimensions)\n", (*server)->url().c_str(),
                options.service.model_name.c_str(), static_cast<long long>((*embedder)->dimensions()));
 
-  // Meanwhile what improves behind the first answers is brought to its end.
-  int signal = 0;
-  constexpr timespec kTick{0, 200'000'000};
-  for (bool settled = false; !settled && signal <= 0;) {
-    settled = (*embedder)->settle(std::chrono::milliseconds(0));
-    if (!settled) signal = sigtimedwait(&signals, nullptr, &kTick);
-  }
+  signal = settle(**embedder, signals, Clock::time_point::max());
   if (signal <= 0) sigwait(&signals, &signal);
   std::fprintf(stderr, "stopping: requests in flight have %lld s; once more ends at once\n",
                static_cast<long long>(options.shutdown_grace.count() / 1000));
@@ -87,8 +102,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->add_option(
       "--api-key", arguments->server.service.access.api_key,
       "key that clients must send (better: $EDGE_INFER_API_KEY, which other users cannot see)");
-  command->add_option("--device", arguments->embedder.device,
-                      "auto | cpu | cuda | cuda:N; cuda:[N,]memory=2G limits its memory");
+  add_device_option(*command, arguments->embedder);
   command->add_option("--threads", arguments->embedder.threads, "upper bound of worker threads")
       ->check(CLI::Range(1, 1024));
   add_mode_option(*command, arguments->embedder);

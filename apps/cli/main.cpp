@@ -1,9 +1,11 @@
 // edge-infer: the command line (see the README). Commands are in command_<name>.cpp.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -28,10 +30,24 @@ std::string unprotect(std::string argument) {
   return argument;
 }
 
-void unprotect_options(CLI::App& app) {
-  for (CLI::App* command : app.get_subcommands({}))
-    for (CLI::Option* option : command->get_options())
-      if (option->get_type_size_max() > 0) option->transform(unprotect, "");
+// What may be empty: texts, and what an empty value stands for the lack of. Elsewhere, as where a script's
+// variable was not set, an empty value would be taken for the current folder or for no value at all.
+constexpr std::string_view kMayBeEmpty[] = {"TEXT", "QUERY", "--prompt-name"};
+
+std::string require_value(const std::string& argument) {
+  return argument.empty() ? "the value is empty" : "";
+}
+
+void set_up_options(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) {
+      if (option->get_type_size_max() <= 0) continue;
+      option->transform(unprotect, "");
+      if (std::ranges::find(kMayBeEmpty, option->get_name()) == std::end(kMayBeEmpty))
+        option->check(require_value, "");
+    }
+    set_up_options(*command);
+  }
 }
 
 // What could not be written to standard output makes a success a failure: a full disk, a closed pipe.
@@ -63,7 +79,7 @@ int main(int argc, char** argv) {
     add_cache_command(app, exit_code);
     add_pull_command(app, exit_code);
     try {
-      unprotect_options(app);
+      set_up_options(app);
       std::vector<std::string> arguments;  // last first, as CLI11 takes them
       for (int i = argc - 1; i > 0; --i) arguments.push_back(protect(argv[i]));
       app.parse(std::move(arguments));

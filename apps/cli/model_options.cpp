@@ -6,6 +6,8 @@
 #include <istream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/device/registry.h"
+
 namespace edge_infer {
 namespace {
 
@@ -36,6 +38,17 @@ Status read_lines(std::istream& in, const std::string& file, bool json_lines,
 
 }  // namespace
 
+void add_device_option(CLI::App& command, EmbedderOptions& options) {
+  command
+      .add_option("--device", options.device,
+                  "auto | cpu | cuda | cuda:N; cuda:[N,]memory=2G limits its memory")
+      ->check([](const std::string& name) {
+        const Status known = check_device_name(name);
+        return known ? std::string() : known.error().message;
+      })
+      ->default_str("auto");
+}
+
 void add_mode_option(CLI::App& command, EmbedderOptions& options) {
   command
       .add_option("--mode", options.mode,
@@ -47,10 +60,7 @@ void add_mode_option(CLI::App& command, EmbedderOptions& options) {
 
 void add_model_options(CLI::App& command, ModelOptions& options, bool with_precision) {
   command.add_option("--model", options.model, "model directory, or the name of a pulled model")->required();
-  command
-      .add_option("--device", options.embedder.device,
-                  "auto | cpu | cuda | cuda:N; cuda:[N,]memory=2G limits its memory")
-      ->default_str("auto");
+  add_device_option(command, options.embedder);
   command.add_option("--threads", options.embedder.threads, "at most so many workers")
       ->check(CLI::Range(1, 1024));
   add_mode_option(command, options.embedder);

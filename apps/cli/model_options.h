@@ -18,7 +18,8 @@ struct ModelOptions {
   EmbedderOptions embedder;
 };
 
-// --mode alone.
+// --device and --mode, each alone.
+void add_device_option(CLI::App& command, EmbedderOptions& options);
 void add_mode_option(CLI::App& command, EmbedderOptions& options);
 // --model, --device, --threads, --mode; --precision and --max-length where `with_precision`.
 void add_model_options(CLI::App& command, ModelOptions& options, bool with_precision);

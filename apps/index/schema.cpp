@@ -117,6 +117,12 @@ Result<std::unique_ptr<Database>> open_existing_or_new(const std::filesystem::pa
     return fail(ErrorCode::kNotFound, "there is no index \"{}\"", path.native());
   if (exists && !std::filesystem::is_regular_file(status))
     return fail(ErrorCode::kInvalidArgument, "\"{}\" is not a file that can hold an index", path.native());
+  // SQLite would only say that it cannot open the file.
+  const std::filesystem::path folder = path.parent_path();
+  if (!exists && !folder.empty() && !std::filesystem::is_directory(folder, error))
+    return fail(ErrorCode::kNotFound, "\"{}\": {} folder \"{}\"", path.native(),
+                std::filesystem::exists(folder, error) ? "there is a file, but no" : "there is no",
+                folder.native());
   if (mode == OpenMode::kReadOnly) return open_for_reading(path);
 
   const bool empty = !exists || std::filesystem::file_size(path, error) == 0;

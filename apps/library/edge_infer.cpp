@@ -27,6 +27,9 @@ using edge_infer::Status;
 // Texts of one pass through the embedder: bounds the copies of a call with very many texts.
 constexpr size_t kTextsPerPass = 4096;
 
+// What a caller can mean by a length; more is a size that was computed wrongly.
+constexpr size_t kMaxTextBytes = EDGE_INFER_MAX_TEXT_BYTES;
+
 int32_t code_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalidArgument:
@@ -102,6 +105,14 @@ Status read_options(const edge_infer_options* given, edge_infer::EmbedderOptions
   if (options.cache_dir != nullptr) result.cache_dir = options.cache_dir;
   result.max_length = options.max_length;
   result.threads = options.threads;
+  return {};
+}
+
+Status check_text(const char* text, size_t length, const std::string& name) {
+  if (text == nullptr && length != 0) return fail(ErrorCode::kInvalidArgument, "{} is NULL", name);
+  if (length > kMaxTextBytes)
+    return fail(ErrorCode::kInvalidArgument, "{} has the length {}, expected at most {} bytes", name, length,
+                kMaxTextBytes);
   return {};
 }
 
@@ -187,11 +198,15 @@ int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts
     if (capacity / width < count)
       return fail(ErrorCode::kInvalidArgument, "room for {} floats, {} texts of {} dimensions need {}",
                   capacity, count, width, count > SIZE_MAX / width ? SIZE_MAX : count * width);
-    for (size_t i = 0; i < count; ++i)
-      if (texts[i] == nullptr && (lengths == nullptr || lengths[i] != 0))
+    for (size_t i = 0; i < count; ++i) {
+      if (texts[i] == nullptr && lengths == nullptr)
         return fail(ErrorCode::kInvalidArgument, "texts[{}] is NULL", i);
+      if (lengths != nullptr)
+        EDGE_INFER_RETURN_IF_ERROR(check_text(texts[i], lengths[i], fmt::format("texts[{}]", i)));
+    }
     EDGE_INFER_ASSIGN(const std::string prompt,
                       model->embedder->prompt(prompt_name == nullptr ? "" : prompt_name));
+    const std::shared_ptr<edge_infer::EntryPin> pin = model->embedder->pin();
     std::vector<std::string> pass;
     std::vector<edge_infer::Encoding> encodings;
     for (size_t first = 0; first < count; first += pass.size()) {
@@ -204,8 +219,9 @@ int32_t edge_infer_embed(const edge_infer_model* model, const char* const* texts
         else
           pass.emplace_back(texts[i], lengths[i]);
       }
-      EDGE_INFER_ASSIGN(const std::vector<float> rows,
-                        model->embedder->embed(pass, prompt, infos == nullptr ? nullptr : &encodings));
+      EDGE_INFER_ASSIGN(
+          const std::vector<float> rows,
+          model->embedder->embed(pass, prompt, infos == nullptr ? nullptr : &encodings, pin.get()));
       std::memcpy(vectors + first * width, rows.data(), rows.size() * sizeof(float));
       for (size_t i = 0; infos != nullptr && i < pass.size(); ++i)
         infos[first + i] = {static_cast<int64_t>(encodings[i].ids.size()), encodings[i].tokens};
@@ -219,8 +235,8 @@ int32_t edge_infer_embed_query(const edge_infer_model* model, const char* text, 
                                edge_infer_error* error) {
   return guarded(error, [&]() -> Status {
     if (model == nullptr) return fail(ErrorCode::kInvalidArgument, "model is NULL");
-    if ((text == nullptr && length != 0) || vector == nullptr)
-      return fail(ErrorCode::kInvalidArgument, "{} is NULL", vector == nullptr ? "vector" : "text");
+    if (vector == nullptr) return fail(ErrorCode::kInvalidArgument, "vector is NULL");
+    EDGE_INFER_RETURN_IF_ERROR(check_text(text, length, "text"));
     const auto width = static_cast<size_t>(model->embedder->dimensions());
     if (capacity < width)
       return fail(ErrorCode::kInvalidArgument, "room for {} floats, a vector has {}", capacity, width);

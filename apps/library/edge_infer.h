@@ -24,6 +24,8 @@ extern "C" {
 #endif
 
 #define EDGE_INFER_ABI_VERSION 1
+/* Of one text; a greater length is an invalid argument. */
+#define EDGE_INFER_MAX_TEXT_BYTES ((size_t)1 << 30)
 
 enum {
   EDGE_INFER_OK = 0,

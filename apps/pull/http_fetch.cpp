@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <ctime>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -14,7 +15,7 @@ constexpr int kMaxRedirects = 5;
 constexpr long kConnectSeconds = 20, kStalledSeconds = 60, kStalledBytesPerSecond = 64;
 
 struct UrlParts {
-  std::string url, scheme, host;
+  std::string url, scheme, host, port;
   bool loopback = false;
 };
 
@@ -38,19 +39,39 @@ std::optional<UrlParts> parse_url(const std::string& base, const std::string& ur
   if (!base.empty() && curl_url_set(handle.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK)
     return std::nullopt;
   if (curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return std::nullopt;
-  const auto part = [&](CURLUPart which) -> std::string {
+  const auto part = [&](CURLUPart which, unsigned flags = 0) -> std::string {
     char* value = nullptr;
-    if (curl_url_get(handle.get(), which, &value, 0) != CURLUE_OK || value == nullptr) return {};
+    if (curl_url_get(handle.get(), which, &value, flags) != CURLUE_OK || value == nullptr) return {};
     std::string text = value;
     curl_free(value);
     return text;
   };
-  UrlParts parts{part(CURLUPART_URL), lower(part(CURLUPART_SCHEME)), lower(part(CURLUPART_HOST))};
+  UrlParts parts{part(CURLUPART_URL), lower(part(CURLUPART_SCHEME)), lower(part(CURLUPART_HOST)),
+                 part(CURLUPART_PORT, CURLU_DEFAULT_PORT)};
   parts.loopback = is_loopback(parts.host);
   if (parts.url.empty() || parts.host.empty() || !part(CURLUPART_USER).empty() ||
       !part(CURLUPART_PASSWORD).empty())
     return std::nullopt;
   return parts;
+}
+
+bool is_same_origin(const UrlParts& a, const UrlParts& b) {
+  return a.scheme == b.scheme && a.host == b.host && a.port == b.port;
+}
+
+// Seconds from now; nothing where the header is malformed.
+std::optional<int64_t> parse_retry_after(const std::string& value) {
+  if (!value.empty() && value.size() <= 9 && value.find_first_not_of("0123456789") == std::string::npos)
+    return std::atoll(value.c_str());
+  const time_t when = curl_getdate(value.c_str(), nullptr);
+  if (when == -1) return std::nullopt;
+  return std::max<int64_t>(0, static_cast<int64_t>(when) - static_cast<int64_t>(std::time(nullptr)));
+}
+
+// Of an attempt that broke before the answer began.
+bool is_lost_connection(CURLcode code) {
+  return code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
+         code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM;
 }
 
 std::string without_quotes(std::string etag) {
@@ -113,7 +134,7 @@ class CurlFetcher final : public HttpFetcher {
     curl_slist* list = nullptr;
     for (const auto& [name, value] : request.headers)
       list = curl_slist_append(list, (name + ": " + value).c_str());
-    if (!token_.empty() && url.host == endpoint_.host && url.scheme == endpoint_.scheme)
+    if (!token_.empty() && is_same_origin(url, endpoint_))
       list = curl_slist_append(list, ("Authorization: Bearer " + token_).c_str());
     const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list, curl_slist_free_all);
     char message[CURL_ERROR_SIZE] = "";
@@ -135,7 +156,7 @@ class CurlFetcher final : public HttpFetcher {
     const CURLcode code = curl_easy_perform(curl_);
     if (!failure_) return std::unexpected(failure_.error());
     if (code != CURLE_OK) {
-      cut_ = body_started_;
+      cut_ = body_started_ || is_lost_connection(code);
       return describe(code, message, url);
     }
     if (!redirected_) EDGE_INFER_RETURN_IF_ERROR(start_body());  // an answer without a body
@@ -168,6 +189,7 @@ class CurlFetcher final : public HttpFetcher {
     while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
     if (line.starts_with("HTTP/")) {
       head_.headers.clear();
+      framed_by_protocol_ = line.starts_with("HTTP/2") || line.starts_with("HTTP/3");
       const size_t space = line.find(' ');
       head_.status =
           space == std::string_view::npos ? 0 : std::atoi(std::string(line.substr(space + 1, 3)).c_str());
@@ -189,6 +211,10 @@ class CurlFetcher final : public HttpFetcher {
   Status start_body() {
     if (body_started_) return {};
     body_started_ = true;
+    const std::string coding = lower(head_.headers["transfer-encoding"]);
+    head_.has_end =
+        framed_by_protocol_ || head_.headers.contains("content-length") || coding.ends_with("chunked");
+    head_.retry_after_s = parse_retry_after(head_.headers["retry-after"]);
     return (*on_head_)(head_);
   }
   static size_t receive_body(char* data, size_t size, size_t count, void* self) {
@@ -207,7 +233,7 @@ class CurlFetcher final : public HttpFetcher {
   const OnHead* on_head_ = nullptr;
   const OnBody* on_body_ = nullptr;
   Status failure_;
-  bool body_started_ = false, redirected_ = false, cut_ = false;
+  bool body_started_ = false, redirected_ = false, cut_ = false, framed_by_protocol_ = false;
 };
 
 }  // namespace

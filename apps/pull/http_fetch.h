@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,12 +25,15 @@ struct FetchHead {
   // x-linked-etag and etag of the first hop that had them, without quotes: hubs name a large file's hash
   // before they redirect to where it is stored.
   std::string linked_etag, etag;
+  // The body's end can be told from a lost connection: it has a length, or is sent in frames.
+  bool has_end = false;
+  std::optional<int64_t> retry_after_s;  // of Retry-After, also where that is a date
 };
 
 class HttpFetcher {
  public:
   // `endpoint` is "https://host[/path]" or "http://LOOPBACK[:port][/path]"; `token` (may be empty) is sent as
-  // Bearer to the endpoint's own host only. Errors: kInvalidArgument.
+  // Bearer to the endpoint's own origin (scheme, host and port) only. Errors: kInvalidArgument.
   static Result<std::unique_ptr<HttpFetcher>> create(const std::string& endpoint, const std::string& token);
   virtual ~HttpFetcher() = default;
 
@@ -42,7 +46,7 @@ class HttpFetcher {
   // dropped. Errors: kIoError (offline: says that the host cannot be reached; transfer broken:
   // is_transfer_cut() holds after), kUnsupported (a redirect off https), and what the callbacks return.
   virtual Status get(const FetchRequest& request, const OnHead& on_head, const OnBody& on_body) = 0;
-  // The last get() ended within a body: asking for the rest may succeed.
+  // The last get() lost its connection before the answer's end: asking again, for the rest, may succeed.
   virtual bool is_transfer_cut() const = 0;
 };
 

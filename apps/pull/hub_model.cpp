@@ -49,8 +49,8 @@ bool is_module_file(std::string_view name) {
   return false;
 }
 
-bool is_weights(std::string_view name) {
-  return name.ends_with(".safetensors");
+bool is_pickle(const HubFile& file) {
+  return file.name.starts_with("pytorch_model") && file.name.ends_with(".bin");
 }
 
 const HubFile* find_file(const std::vector<HubFile>& files, std::string_view name) {
@@ -77,6 +77,14 @@ bool is_allowed_file(std::string_view name) {
          is_module_file(name);
 }
 
+bool is_weights(std::string_view name) {
+  return name.ends_with(".safetensors");
+}
+
+bool has_checksum(const HubFile& file) {
+  return !file.sha256.empty() || !file.git_sha1.empty();
+}
+
 Result<HubModel> parse_hub_model(const std::string& text, const std::string& name) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto siblings = json.is_object() ? json.find("siblings") : json.end();
@@ -85,7 +93,7 @@ Result<HubModel> parse_hub_model(const std::string& text, const std::string& nam
                 "the hub's answer about \"{}\" is no JSON object with a list \"siblings\"", name);
   HubModel model;
   model.revision = text_member(json, "sha");
-  if (!is_hex(model.revision, 40)) model.revision = "main";
+  if (!is_hex(model.revision, 40)) model.revision = kUnknownRevision;
   std::set<std::string> seen;
   for (const Json& entry : *siblings) {
     if (!entry.is_object()) continue;
@@ -114,9 +122,12 @@ Result<std::vector<HubFile>> choose_files(const HubModel& model, const std::stri
   if (find_file(model.files, "config.json") == nullptr)
     return fail(ErrorCode::kUnsupported, "\"{}\" has no config.json: not a transformers model", name);
   if (!whole && !sharded) {
-    const bool pickle = find_file(model.files, "pytorch_model.bin") != nullptr;
-    return fail(ErrorCode::kUnsupported, "\"{}\" has no model.safetensors{}", name,
-                pickle ? "; its pytorch_model.bin is a pickle, which can run code and is not fetched" : "");
+    const auto pickle = std::find_if(model.files.begin(), model.files.end(), is_pickle);
+    return fail(
+        ErrorCode::kUnsupported, "\"{}\" has no model.safetensors{}", name,
+        pickle == model.files.end()
+            ? ""
+            : fmt::format("; its {} is a pickle, which can run code and is not fetched", pickle->name));
   }
   if (find_file(model.files, "tokenizer.json") == nullptr && find_file(model.files, "vocab.txt") == nullptr)
     return fail(ErrorCode::kUnsupported, "\"{}\" has neither tokenizer.json nor vocab.txt", name);

@@ -13,6 +13,9 @@
 
 namespace edge_infer {
 
+// The revision of a model whose hub names none: what lies there may change at any time.
+inline constexpr const char* kUnknownRevision = "main";
+
 struct HubFile {
   std::string name;              // relative, '/' between folders
   std::optional<uint64_t> size;  // bytes
@@ -21,7 +24,7 @@ struct HubFile {
 };
 
 struct HubModel {
-  std::string revision;  // commit, 40 hex digits; "main" where the hub gives none
+  std::string revision;  // commit, 40 hex digits; or kUnknownRevision
   std::vector<HubFile> files;
 };
 
@@ -30,6 +33,7 @@ Result<HubModel> parse_hub_model(const std::string& json, const std::string& nam
 
 // config.json, tokenizer files, module folders' configs, safetensors; see the list in hub_model.cpp.
 bool is_allowed_file(std::string_view name);
+bool is_weights(std::string_view name);
 
 // The files to fetch, weights last. Errors: kUnsupported when the repository lacks a config, a tokenizer or
 // safetensors weights; kResourceExhausted above `size_limit` bytes in all.
@@ -39,6 +43,9 @@ Result<std::vector<HubFile>> choose_files(const HubModel& model, const std::stri
 // The shards that the text of a model.safetensors.index.json names. Errors: kCorruption (a name that is no
 // shard's).
 Result<std::vector<std::string>> index_shards(const std::string& json);
+
+// The hub, or its answer's headers, gave a checksum.
+bool has_checksum(const HubFile& file);
 
 // True for `digits` lower- or upper-case hexadecimal digits.
 bool is_hex(std::string_view text, size_t digits);

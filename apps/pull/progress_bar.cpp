@@ -18,7 +18,7 @@ std::string size_text(uint64_t bytes) {
 }  // namespace
 
 void ProgressBar::start(const std::string& name, size_t files, uint64_t total_bytes) {
-  fmt::print(stderr, "{}: {} files, {}\n", name, files, size_text(total_bytes));
+  fmt::print(stderr, "{}: {} {}, {}\n", name, files, files == 1 ? "file" : "files", size_text(total_bytes));
 }
 
 void ProgressBar::file_start(const std::string& file, uint64_t total_bytes, uint64_t resumed_bytes) {
@@ -52,6 +52,11 @@ void ProgressBar::draw(uint64_t done_bytes) {
 void ProgressBar::file_end(const std::string& file, uint64_t bytes) {
   fmt::print(stderr, "{}{}  {}{}\n", terminal_ ? "\r" : "", file, size_text(bytes),
              terminal_ ? "\x1b[K" : "");
+}
+
+void ProgressBar::wait(const std::string& why, int64_t wait_ms) {
+  fmt::print(stderr, "{}{}; asking again in {:.1f} s{}\n", terminal_ ? "\r" : "", why,
+             static_cast<double>(wait_ms) / 1e3, terminal_ ? "\x1b[K" : "");
 }
 
 }  // namespace edge_infer

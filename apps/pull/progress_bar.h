@@ -15,6 +15,7 @@ class ProgressBar final : public PullProgress {
   void file_start(const std::string& file, uint64_t total_bytes, uint64_t resumed_bytes) override;
   void file_bytes(uint64_t done_bytes) override;
   void file_end(const std::string& file, uint64_t bytes) override;
+  void wait(const std::string& why, int64_t wait_ms) override;
 
  private:
   using Clock = std::chrono::steady_clock;

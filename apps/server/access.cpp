@@ -6,6 +6,8 @@
 namespace edge_infer {
 namespace {
 
+constexpr size_t kMaxKeyBytes = 4096;  // a head has room for more
+
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result)
@@ -77,6 +79,16 @@ bool constant_time_equal(const std::string& given, const std::string& secret) {
   return difference == 0;
 }
 
+Status check_api_key(const std::string& key) {
+  const auto visible = [](char c) { return c > ' ' && c < 0x7f; };
+  if (key.empty() || key.size() > kMaxKeyBytes || !std::all_of(key.begin(), key.end(), visible))
+    return fail(ErrorCode::kInvalidArgument,
+                "the API key (--api-key or $EDGE_INFER_API_KEY) cannot stand in a header: expected 1 to {} "
+                "visible ASCII characters without spaces",
+                kMaxKeyBytes);
+  return {};
+}
+
 bool is_json_content_type(const std::string& content_type) {
   std::string_view media = std::string_view(content_type).substr(0, content_type.find(';'));
   while (!media.empty() && (media.back() == ' ' || media.back() == '\t')) media.remove_suffix(1);
@@ -84,18 +96,24 @@ bool is_json_content_type(const std::string& content_type) {
   return lower(media) == "application/json";
 }
 
+bool is_identity_encoding(const std::string& content_encoding) {
+  return content_encoding.empty() || lower(content_encoding) == "identity";
+}
+
 std::optional<ApiError> check_access(const AccessPolicy& policy, const RequestHead& head) {
   std::string host;
-  if (!head.host) {
-    if (!head.http_1_0) return ApiError{400, "the request has no Host header", "", "missing_host"};
-  } else {
-    const auto name = authority_host(*head.host);
-    if (!name) return ApiError{400, "malformed Host header \"" + *head.host + "\"", "", "malformed_host"};
+  if (!head.host && !head.http_1_0)
+    return ApiError{400, "the request has no Host header", "", "missing_host"};
+  // The target's authority counts where there is one (RFC 9112, 3.2.2); a foreign Host stays foreign.
+  for (const std::optional<std::string>& authority : {head.host, head.authority}) {
+    if (!authority) continue;
+    const auto name = authority_host(*authority);
+    if (!name) return ApiError{400, "malformed host \"" + *authority + "\"", "", "malformed_host"};
     host = *name;
     if (policy.loopback && !is_loopback_host(host) && host != bare_host(policy.bind_host))
-      return ApiError{403,
-                      "Host \"" + *head.host + "\" is not allowed, expected localhost, 127.0.0.1 or [::1]",
-                      "", "host_not_allowed", "permission_error"};
+      return ApiError{
+          403, "the host \"" + *authority + "\" is not allowed, expected localhost, 127.0.0.1 or [::1]", "",
+          "host_not_allowed", "permission_error"};
   }
   if (head.origin) {
     const auto name = origin_host(*head.origin);
@@ -107,7 +125,8 @@ std::optional<ApiError> check_access(const AccessPolicy& policy, const RequestHe
   } else if (head.fetch_site && *head.fetch_site == "cross-site") {
     return ApiError{403, "cross-site requests are not allowed", "", "origin_not_allowed", "permission_error"};
   }
-  if (!policy.api_key.empty() && !(head.method == "GET" && head.path == "/health")) {
+  const bool reads = head.method == "GET" || head.method == "HEAD";
+  if (!policy.api_key.empty() && !(reads && head.path == "/health")) {
     constexpr std::string_view kBearer = "bearer ";
     const std::string value = head.authorization.value_or("");
     const bool bearer = value.size() >= kBearer.size() && lower(value.substr(0, kBearer.size())) == kBearer;

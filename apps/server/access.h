@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/server/http_message.h"
+#include "runtime/base/error.h"
 
 namespace edge_infer {
 
@@ -17,7 +18,7 @@ struct AccessPolicy {
 };
 
 // The refusal of a request that the policy forbids, judged by its head alone: 400 (no Host), 403 (foreign
-// Host or Origin), 401 (key). GET /health needs no key.
+// Host or Origin), 401 (key). GET and HEAD of /health need no key.
 std::optional<ApiError> check_access(const AccessPolicy& policy, const RequestHead& head);
 
 // "localhost", 127.0.0.0/8 or [::1], with or without a port.
@@ -26,7 +27,12 @@ bool is_loopback_authority(const std::string& authority);
 // Equality in a time that depends on the length of `given` only.
 bool constant_time_equal(const std::string& given, const std::string& secret);
 
+// Whether clients can send `key` as "Authorization: Bearer KEY". Errors: kInvalidArgument, without the key.
+Status check_api_key(const std::string& key);
+
 // True for "application/json" with any parameters, in any case.
 bool is_json_content_type(const std::string& content_type);
+// True for "identity" in any case, and for nothing.
+bool is_identity_encoding(const std::string& content_encoding);
 
 }  // namespace edge_infer

@@ -126,18 +126,25 @@ void Batcher::take(const std::shared_ptr<EmbedJob>& job, int64_t limit, int64_t&
   }
 }
 
+// While better kernels take over, requests of two pins wait side by side and take turns.
+std::shared_ptr<EntryPin> Batcher::next_pin() {
+  const std::shared_ptr<EntryPin> present = embedder_.pin();
+  for (const auto& job : queue_)
+    if (job->next_ == 0) job->pin_ = present;
+  const auto other = std::ranges::find_if(queue_, [&](const auto& job) { return job->pin_ != last_pin_; });
+  return other != queue_.end() ? (*other)->pin_ : queue_.front()->pin_;
+}
+
 std::vector<Batcher::Slice> Batcher::next_batch() {
   std::vector<Slice> batch;
   int64_t tokens = 0;
+  last_pin_ = next_pin();
   const auto jobs = static_cast<int64_t>(queue_.size());
-  for (const auto& job : queue_) {
-    if (tokens >= options_.batch_tokens) break;
-    take(job, options_.batch_tokens / jobs, tokens, batch);
-  }
-  for (const auto& job : queue_) {
-    if (tokens >= options_.batch_tokens) break;
-    take(job, options_.batch_tokens, tokens, batch);
-  }
+  for (const int64_t share : {options_.batch_tokens / jobs, options_.batch_tokens})
+    for (const auto& job : queue_) {
+      if (tokens >= options_.batch_tokens) break;
+      if (job->pin_ == last_pin_) take(job, share, tokens, batch);
+    }
   const auto now = std::chrono::steady_clock::now();
   for (const Slice& slice : batch) {
     if (slice.first == 0) slice.job->started = now;
@@ -154,13 +161,14 @@ Status Batcher::run_slices(std::span<const Slice> slices) try {
   std::vector<std::span<const int32_t>> texts;
   for (const Slice& slice : slices)
     for (size_t i = 0; i < slice.count; ++i) texts.push_back(slice.job->text(slice.first + i));
+  EntryPin* const pin = slices.front().job->pin_.get();
   const auto width = static_cast<size_t>(embedder_.dimensions());
   const auto rows_of = [width](const Slice& slice) {
     return std::span(slice.job->vectors).subspan(slice.first * width, slice.count * width);
   };
-  if (slices.size() == 1) return embedder_.embed_tokens(texts, rows_of(slices[0]));
+  if (slices.size() == 1) return embedder_.embed_tokens(texts, rows_of(slices[0]), pin);
   std::vector<float> vectors(texts.size() * width);
-  EDGE_INFER_RETURN_IF_ERROR(embedder_.embed_tokens(texts, vectors));
+  EDGE_INFER_RETURN_IF_ERROR(embedder_.embed_tokens(texts, vectors, pin));
   const float* source = vectors.data();
   for (const Slice& slice : slices) {
     const auto rows = rows_of(slice);

@@ -1,6 +1,7 @@
 // Batching across requests: texts of all waiting requests are packed into forwards of a bounded number of
 // tokens. Nothing waits for company: an idle dispatcher takes what is there at once, and batches grow while
-// it is busy. Waiting requests share each batch, so that a large one cannot hold up small ones.
+// it is busy. Waiting requests share each batch, so that a large one cannot hold up small ones. All texts of
+// a request are served by one set of kernels (Embedder::pin()).
 #pragma once
 
 #include <chrono>
@@ -50,8 +51,9 @@ class EmbedJob {
   std::vector<int32_t> ids_;
   std::vector<size_t> ends_;
   // Guarded by the batcher's mutex.
-  size_t next_ = 0;     // first text that no batch has taken
-  size_t running_ = 0;  // texts in batches now
+  std::shared_ptr<EntryPin> pin_;  // since its first batch
+  size_t next_ = 0;                // first text that no batch has taken
+  size_t running_ = 0;             // texts in batches now
   bool queued_ = false;
   bool ended_ = false;  // done is called or about to be
   Status status_;
@@ -83,6 +85,7 @@ class Batcher {
   void take(const std::shared_ptr<EmbedJob>& job, int64_t limit, int64_t& tokens, std::vector<Slice>& batch);
   void run(const std::vector<Slice>& batch, std::vector<Status>& statuses);
   Status run_slices(std::span<const Slice> slices);
+  std::shared_ptr<EntryPin> next_pin();
   void finish(const std::vector<Slice>& batch, std::vector<Status>& statuses);
   void remove(const std::shared_ptr<EmbedJob>& job);  // from the queue, under the mutex
   static void call_done(EmbedJob& job);               // without the mutex
@@ -95,6 +98,7 @@ class Batcher {
   std::condition_variable wake_;
   std::list<std::shared_ptr<EmbedJob>> queue_;
   int64_t queued_tokens_ = 0, queued_texts_ = 0;
+  std::shared_ptr<EntryPin> last_pin_;  // of the last batch
   bool stopping_ = false;
   std::vector<std::jthread> dispatchers_;
 };

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -71,10 +70,14 @@ class Reader {
   }
   bool number_integer(int64_t value) { return integer(value); }
   bool number_unsigned(uint64_t value) {
-    constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-    return integer(static_cast<int64_t>(std::min(value, kMax)));
+    if (std::in_range<int64_t>(value)) return integer(static_cast<int64_t>(value));
+    return integer(std::numeric_limits<int64_t>::max(), fmt::to_string(value));
   }
-  bool number_float(double, const std::string&) {
+  bool number_float(double value, const std::string& digits) {
+    // An integer beyond 64 bits comes as one of these, too.
+    if (digits.find_first_of(".eE") == std::string::npos)
+      return integer(value < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max(),
+                     shown(digits));
     if (depth_ == 0) return not_an_object("a number");
     return ignoring() || wrong_type("a number that is not an integer");
   }
@@ -132,11 +135,11 @@ class Reader {
     if (ignoring()) return deeper();
     if (field_ != Field::kInput) return wrong_type("an array");
     if (depth_ == 2) {
-      if (flat_ids_) return wrong_input("an array among token ids");
+      if (flat_ids_) return wrong_input("an array");
       if (!add_input()) return false;
       body_.inputs.back().is_ids = true;
     } else if (depth_ > 2) {
-      return wrong_input("an array below a list of token ids");
+      return wrong_input("an array");
     }
     return deeper();
   }
@@ -181,12 +184,23 @@ class Reader {
   bool not_an_object(std::string_view found) {
     return refuse("", fmt::format("the body must be a JSON object, found {}", found), "invalid_type");
   }
+  // The element that the reader stands at: "input", "input[2]" or "input[2][5]".
+  std::string here() const {
+    if (depth_ <= 1) return input_key();
+    if (depth_ == 2)
+      return fmt::format("{}[{}]", input_key(),
+                         flat_ids_ ? body_.inputs.back().ids.size() : body_.inputs.size());
+    return fmt::format("{}[{}][{}]", input_key(), body_.inputs.size() - 1, body_.inputs.back().ids.size());
+  }
   bool wrong_input(std::string_view found) {
-    const std::string where =
-        depth_ <= 1 ? input_key() : fmt::format("{}[{}]", input_key(), body_.inputs.size());
-    return refuse(input_key(),
-                  fmt::format("\"{}\" must be a string, a list of strings, or lists of token ids; found {}",
-                              where, found),
+    std::string_view expected = "a string or a list of token ids";
+    if (depth_ <= 1)
+      expected = "a string, a list of strings, or lists of token ids";
+    else if (depth_ > 2 || flat_ids_)
+      expected = "a token id";
+    else if (body_.inputs.empty())
+      expected = "a string, a token id or a list of token ids";
+    return refuse(input_key(), fmt::format("\"{}\" must be {}; found {}", here(), expected, found),
                   "invalid_type");
   }
   bool wrong_type(std::string_view found) {
@@ -218,39 +232,39 @@ class Reader {
     return true;
   }
   bool text(std::string& value) {
-    if (depth_ > 2 || flat_ids_) return wrong_input("a string among token ids");
+    if (depth_ > 2 || flat_ids_) return wrong_input("a string");
     if (!add_input()) return false;
     body_.inputs.back().text = std::move(value);
     return true;
   }
-  bool integer(int64_t value) {
+  static std::string exact(int64_t value, const std::string& digits) {
+    return digits.empty() ? fmt::to_string(value) : digits;
+  }
+  // `digits`: what the body has, where `value` is clamped.
+  bool integer(int64_t value, const std::string& digits = "") {
     if (depth_ == 0) return not_an_object("a number");
     if (ignoring()) return true;
     if (field_ == Field::kDimensions) {
       if (value < 1 || value > limits_.dimensions)
         return refuse("dimensions", fmt::format("\"dimensions\" must be between 1 and {}, found {}",
-                                                limits_.dimensions, value));
+                                                limits_.dimensions, exact(value, digits)));
       body_.dimensions = value;
       return true;
     }
     if (field_ != Field::kInput || depth_ < 2) return wrong_type("a number");
     if (depth_ == 2 && !flat_ids_) {
-      if (!body_.inputs.empty()) return wrong_input("a number among texts");
+      if (!body_.inputs.empty()) return wrong_input("a number");
       if (!add_input()) return false;
       body_.inputs.back().is_ids = flat_ids_ = true;
     }
     std::vector<int32_t>& ids = body_.inputs.back().ids;
-    if (value < 0 || value >= limits_.vocabulary_size) {
-      const std::string where =
-          flat_ids_ ? fmt::format("{}[{}]", input_key(), ids.size())
-                    : fmt::format("{}[{}][{}]", input_key(), body_.inputs.size() - 1, ids.size());
+    if (value < 0 || value >= limits_.vocabulary_size)
       return refuse(
           input_key(),
           fmt::format("\"{}\": token id {} is outside of the model's vocabulary of {}; token ids of another "
                       "tokenizer (OpenAI's, as LangChain sends unless check_embedding_ctx_length=False) "
                       "cannot be read",
-                      where, value, limits_.vocabulary_size));
-    }
+                      here(), exact(value, digits), limits_.vocabulary_size));
     ids.push_back(static_cast<int32_t>(value));
     return true;
   }

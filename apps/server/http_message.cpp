@@ -1,6 +1,8 @@
 #include "apps/server/http_message.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace edge_infer {
 namespace {
@@ -10,6 +12,17 @@ int hex_digit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
+}
+
+// Of "http://" or "https://" at the beginning, in any case; 0 without one.
+size_t scheme_length(const std::string& target) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (target.size() >= scheme.size() &&
+        std::equal(scheme.begin(), scheme.end(), target.begin(), [](char expected, char found) {
+          return expected == found || (found >= 'A' && found <= 'Z' && expected == found - 'A' + 'a');
+        }))
+      return scheme.size();
+  return 0;
 }
 
 std::string string_or_null(const std::string& text) {
@@ -35,14 +48,19 @@ HttpResponse error_response(const ApiError& error) {
   return response;
 }
 
-std::optional<std::string> target_path(const std::string& target) {
+std::optional<RequestTarget> parse_target(const std::string& target) {
+  RequestTarget result;
   size_t begin = 0;
-  if (const size_t scheme = target.find("://"); scheme != std::string::npos && target[0] != '/') {
-    begin = target.find('/', scheme + 3);
-    if (begin == std::string::npos) return "/";
+  if (const size_t scheme = scheme_length(target); scheme != 0) {
+    begin = std::min(target.find_first_of("/?#", scheme), target.size());
+    result.authority = target.substr(scheme, begin - scheme);
+    if (begin == target.size() || target[begin] != '/') {
+      result.path = "/";
+      return result;
+    }
   }
   if (begin >= target.size() || target[begin] != '/') return std::nullopt;
-  std::string path;
+  std::string& path = result.path;
   for (size_t i = begin; i < target.size() && target[i] != '?' && target[i] != '#'; ++i) {
     if (target[i] != '%') {
       path += target[i];
@@ -54,7 +72,7 @@ std::optional<std::string> target_path(const std::string& target) {
     path += static_cast<char>(high * 16 + low);
     i += 2;
   }
-  return path;
+  return result;
 }
 
 }  // namespace edge_infer

@@ -11,10 +11,12 @@ namespace edge_infer {
 
 // The head of a request; a header that the request lacks is nullopt.
 struct RequestHead {
-  std::string method;  // upper case as sent: "GET", "POST", ...
-  std::string path;    // without scheme, authority, query and fragment; percent-decoded
+  std::string method;                    // upper case as sent: "GET", "POST", ...
+  std::string path;                      // without scheme, authority, query and fragment; percent-decoded
+  std::optional<std::string> authority;  // of a target in absolute form: it counts instead of Host
   bool http_1_0 = false;
-  std::optional<std::string> host, origin, content_type, authorization, request_id, fetch_site;
+  std::optional<std::string> host, origin, content_type, content_encoding;
+  std::optional<std::string> authorization, request_id, fetch_site;
 };
 
 struct HttpResponse {
@@ -39,7 +41,12 @@ HttpResponse error_response(const ApiError& error);
 // `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 std::string json_string(const std::string& text);
 
-// The path of a request target ("/a%20b?c", "http://host/a"); nullopt when it is malformed.
-std::optional<std::string> target_path(const std::string& target);
+struct RequestTarget {
+  std::string path;                      // percent-decoded, without query and fragment
+  std::optional<std::string> authority;  // of the absolute form, as it stands there
+};
+
+// Splits a request target ("/a%20b?c", "http://host:1/a"); nullopt when it is malformed.
+std::optional<RequestTarget> parse_target(const std::string& target);
 
 }  // namespace edge_infer

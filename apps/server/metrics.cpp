@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace edge_infer {
 namespace {
@@ -69,9 +70,12 @@ void Metrics::count_response(int status) {
 
 std::string Metrics::print() const {
   std::string out;
-  head("te_request_count", "counter", "embedding requests", out);
-  out += fmt::format("te_request_count{{method=\"single\"}} {}\nte_request_count{{method=\"batch\"}} {}\n",
-                     single_requests.load(), batch_requests.load());
+  head("te_request_count", "counter",
+       "embedding requests; unread: that failed before their inputs were known", out);
+  for (const auto& [method, count] :
+       {std::pair("single", &single_requests), std::pair("batch", &batch_requests),
+        std::pair("unread", &unread_requests)})
+    out += fmt::format("te_request_count{{method=\"{}\"}} {}\n", method, count->load());
   counter("te_request_success", "embedding requests answered with vectors", successes, out);
   head("te_request_failure", "counter", "embedding requests that failed, by reason", out);
   for (size_t i = 0; i < failures.size(); ++i)

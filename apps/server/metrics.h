@@ -32,7 +32,9 @@ enum class Failure { kOverloaded, kValidation, kBatchSize, kInference, kDropped 
 struct Metrics {
   Metrics();
 
-  Counter single_requests{0}, batch_requests{0}, successes{0};
+  // Every request that was handled is one of these, and in the end a success or a failure.
+  Counter single_requests{0}, batch_requests{0}, unread_requests{0};
+  Counter successes{0};
   std::array<Counter, 5> failures{};
   Counter inputs{0}, inputs_embedded{0}, truncated_inputs{0}, tokens{0};
   Counter batches{0}, batches_retried{0};

@@ -18,6 +18,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/read_size.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <exception>
@@ -25,6 +26,8 @@
 #include <optional>
 #include <thread>
 #include <unordered_set>
+
+#include "apps/server/request_head.h"
 
 namespace edge_infer {
 namespace {
@@ -49,32 +52,6 @@ struct Connection {
   std::shared_ptr<PendingRequest> pending;
   std::shared_ptr<char> watched;  // exists while a wait for the client's leaving may act
 };
-
-std::optional<std::string> field(const http::fields& fields, http::field name) {
-  const auto found = fields.find(name);
-  if (found == fields.end()) return std::nullopt;
-  return std::string(found->value());
-}
-std::optional<std::string> field(const http::fields& fields, const char* name) {
-  const auto found = fields.find(name);
-  if (found == fields.end()) return std::nullopt;
-  return std::string(found->value());
-}
-
-RequestHead head_of(const http::request<http::string_body>& request, std::string path) {
-  RequestHead head;
-  head.method = std::string(request.method_string());
-  head.path = std::move(path);
-  head.http_1_0 = request.version() == 10;
-  // More than one is as good as none (RFC 9112, 3.2).
-  if (request.count(http::field::host) == 1) head.host = field(request, http::field::host);
-  head.origin = field(request, http::field::origin);
-  head.content_type = field(request, http::field::content_type);
-  head.authorization = field(request, http::field::authorization);
-  head.request_id = field(request, "x-request-id");
-  head.fetch_site = field(request, "Sec-Fetch-Site");
-  return head;
-}
 
 class BeastServer final : public Server {
  public:
@@ -211,34 +188,56 @@ class BeastServer final : public Server {
     }
   }
 
+  // Returns when the first byte of a request is there. A read of its own, since the time for the whole head
+  // runs from then on, and Beast's reads return when the head is complete.
+  Task<void> wait_for_request(Connection& connection, error_code& error) {
+    if (connection.buffer.size() != 0) co_return;
+    connection.stream.expires_after(options_.idle_timeout);
+    const size_t room = beast::read_size(connection.buffer, kReadBufferBytes);
+    const size_t received =
+        co_await connection.stream.async_read_some(connection.buffer.prepare(room), into(error));
+    connection.buffer.commit(received);
+  }
+
   // One request and its answer. False: the connection is to be closed.
   Task<bool> serve_request(Connection& connection) {
     http::request_parser<http::string_body> parser;
     parser.header_limit(static_cast<uint32_t>(options_.header_limit));
-    // Counted here instead, so that the refusal can be a proper answer. (Beast 1.74 takes "none" for zero.)
+    // Set once the head is accepted, so that the refusal can be a proper answer. (Beast 1.74 takes "none" for
+    // zero.)
     parser.body_limit(std::numeric_limits<uint64_t>::max());
     error_code error;
-    connection.stream.expires_after(connection.buffer.size() == 0 ? options_.idle_timeout
-                                                                  : options_.header_timeout);
-    while (!parser.is_header_done()) {
+    co_await wait_for_request(connection, error);
+    if (error) co_return false;
+    connection.busy = true;
+    connection.stream.expires_after(options_.header_timeout);
+    while (!parser.is_header_done() && !error)
       co_await http::async_read_some(connection.stream, connection.buffer, parser, into(error));
-      if (error) break;
-      if (!connection.busy) connection.stream.expires_after(options_.header_timeout);
-      connection.busy = true;
-    }
     if (error) {
       co_await refuse_head(connection, parser.got_some(), error);
       co_return false;
     }
     const unsigned version = parser.get().version();
     const bool wants_more = parser.get().keep_alive();
-    auto path = target_path(std::string(parser.get().target()));
-    const RequestHead head = head_of(parser.get(), path.value_or(""));
+    auto target = parse_target(std::string(parser.get().target()));
+    const bool has_target = target.has_value();
+    const RequestHead head = read_head(parser.get(), std::move(target).value_or(RequestTarget{}));
+    if (const auto unframed = check_framing(parser.get())) {
+      const bool written =
+          co_await write(connection, head, error_response(*unframed), version, /*keep=*/false);
+      if (written) co_await drain(connection);
+      co_return false;
+    }
     const auto length_field = parser.content_length();
     const std::optional<uint64_t> length =
         length_field ? std::optional<uint64_t>(*length_field) : std::nullopt;
-    auto refusal = path ? service_->check_head(head, length)
-                        : error_response({400, "malformed request target", "", "malformed_target"});
+    std::optional<HttpResponse> refusal;
+    if (!has_target)
+      refusal = error_response({400, "malformed request target", "", "malformed_target"});
+    else if (const auto ambiguous = check_unambiguous(parser.get()))
+      refusal = error_response(*ambiguous);
+    else
+      refusal = service_->check_head(head, length);
     if (refusal) {
       const bool small =
           parser.is_done() || (length && *length <= kSmallBodyBytes && !expects_continue(parser.get()));
@@ -258,6 +257,7 @@ class BeastServer final : public Server {
       co_await http::async_write(connection.stream, go_on, into(error));
       if (error) co_return false;
     }
+    parser.body_limit(service_->body_limit());
     HttpResponse trouble;
     size_t budget_taken = 0;
     const bool complete = co_await read_body(connection, parser, budget_taken, trouble);
@@ -300,10 +300,6 @@ class BeastServer final : public Server {
     connection.stream.expires_after(options_.body_timeout);
     while (!parser.is_done()) {
       count_body(parser.get().body().size(), taken);
-      if (taken > service_->body_limit()) {
-        trouble = too_large();
-        co_return false;
-      }
       if (body_bytes_ > options_.body_budget && body_bytes_ > taken) {
         trouble = error_response(
             {429, "too many large requests at once", "", "rate_limit_exceeded", "rate_limit_error"});
@@ -311,15 +307,16 @@ class BeastServer final : public Server {
       }
       co_await http::async_read_some(connection.stream, connection.buffer, parser, into(error));
       if (!error) continue;
-      if (error == http::error::partial_message || error == asio::error::eof)
+      if (error == http::error::body_limit)
+        trouble = too_large();
+      else if (error == http::error::partial_message || error == asio::error::eof)
         trouble = error_response({400, "the body ended before its announced length", "", "incomplete_body"});
       else if (error.category() == make_error_code(http::error::bad_chunk).category())
         trouble = error_response({400, "malformed body: " + error.message(), "", "malformed_body"});
       co_return false;
     }
     count_body(parser.get().body().size(), taken);
-    if (taken > service_->body_limit()) trouble = too_large();
-    co_return taken <= service_->body_limit();
+    co_return true;
   }
 
   // Hands the request to the service, and watches for the client's leaving meanwhile.
@@ -389,8 +386,8 @@ class BeastServer final : public Server {
     message.set(http::field::cache_control, "no-store");
     for (const auto& [name, value] : response.headers) message.set(name, value);
     message.keep_alive(keep);
-    message.body() = std::move(response.body);
-    message.prepare_payload();
+    message.content_length(response.body.size());
+    if (head.method != "HEAD") message.body() = std::move(response.body);
     error_code error;
     connection.stream.expires_after(options_.write_timeout);
     co_await http::async_write(connection.stream, message, into(error));
@@ -435,24 +432,38 @@ Result<tcp::endpoint> resolve(const std::string& host, uint16_t port) {
   error_code error;
   const auto found = resolver.resolve(name, std::to_string(port), tcp::resolver::passive, error);
   if (error || found.begin() == found.end())
-    return fail(ErrorCode::kInvalidArgument, "cannot resolve the host \"{}\": {}", host, error.message());
+    return fail(ErrorCode::kNotFound, "cannot resolve the host \"{}\": {}", host, error.message());
   for (const auto& entry : found)
     if (entry.endpoint().address().is_v4()) return entry.endpoint();
   return found.begin()->endpoint();
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Server>> Server::start(const Embedder& embedder, ServerOptions options) try {
+Result<tcp::endpoint> checked_endpoint(const ServerOptions& options) {
+  const std::string& key = options.service.access.api_key;
+  if (!key.empty()) EDGE_INFER_RETURN_IF_ERROR(check_api_key(key));
   EDGE_INFER_ASSIGN(const tcp::endpoint endpoint, resolve(options.host, options.port));
-  AccessPolicy& access = options.service.access;
-  access.loopback = endpoint.address().is_loopback();
-  access.bind_host = options.host;
-  if (!access.loopback && access.api_key.empty())
+  if (!endpoint.address().is_loopback() && key.empty())
     return fail(
         ErrorCode::kInvalidArgument,
         "the host {} is not a loopback address: an API key is required (--api-key or $EDGE_INFER_API_KEY)",
         options.host);
+  return endpoint;
+}
+
+}  // namespace
+
+Status Server::check(const ServerOptions& options) try {
+  EDGE_INFER_RETURN_IF_ERROR(checked_endpoint(options));
+  return {};
+} catch (const std::exception& exception) {
+  return fail(ErrorCode::kInternal, "cannot resolve the host: {}", exception.what());
+}
+
+Result<std::unique_ptr<Server>> Server::start(const Embedder& embedder, ServerOptions options) try {
+  EDGE_INFER_ASSIGN(const tcp::endpoint endpoint, checked_endpoint(options));
+  AccessPolicy& access = options.service.access;
+  access.loopback = endpoint.address().is_loopback();
+  access.bind_host = options.host;
   auto server = std::make_unique<BeastServer>(embedder, std::move(options), endpoint);
   EDGE_INFER_RETURN_IF_ERROR(server->listen());
   return server;

@@ -30,9 +30,11 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Binds, starts the threads and accepts. `embedder` must outlive the server. Errors: kInvalidArgument (a
-  // host that is not loopback without an API key, a host that does not resolve), kIoError (the port is
-  // taken).
+  // What can be said of `options` without a model. Errors: kInvalidArgument (an API key that no header can
+  // carry, a host that is not loopback without a key), kNotFound (a host that does not resolve).
+  static Status check(const ServerOptions& options);
+  // Binds, starts the threads and accepts. `embedder` must outlive the server. Errors: those of check,
+  // kIoError (the port is taken).
   static Result<std::unique_ptr<Server>> start(const Embedder& embedder, ServerOptions options);
   // Stops at once: requests in flight are dropped.
   virtual ~Server() = default;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "apps/server/answer.h"
+#include "apps/server/model_failure.h"
 
 namespace edge_infer {
 namespace {
@@ -49,25 +50,12 @@ std::string request_id(const RequestHead& head) {
   return fmt::format("req-{:016x}{:016x}", random(), random());
 }
 
-ApiError error_of(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::kInvalidArgument:
-      return {400, error.message, "input", "invalid_value"};
-    case ErrorCode::kResourceExhausted:
-      return {503, error.message, "", "resource_exhausted", "server_error"};
-    case ErrorCode::kDeviceLost:
-      return {503, error.message, "", "device_lost", "server_error"};
-    case ErrorCode::kCancelled:
-      return {503, "the request was cancelled: " + error.message, "", "cancelled", "server_error"};
-    default:
-      return {500, error.message, "", "internal_error", "server_error"};
-  }
-}
-
 }  // namespace
 
 struct Service::Request {
   BodyDialect dialect = BodyDialect::kOpenAi;
+  const char* param() const { return dialect == BodyDialect::kOpenAi ? "input" : "inputs"; }
+  bool counted = false;  // as a single or batch request
   std::string raw;
   EmbeddingBody body;
   Reply reply;
@@ -123,8 +111,8 @@ std::optional<HttpResponse> Service::check_head(const RequestHead& head,
   if (route == Route::kNone)
     return error_response({404, fmt::format("no route {} {}", head.method, head.path), "", "not_found"});
   const bool post = route == Route::kEmbeddings || route == Route::kTeiEmbed;
-  const char* allowed = post ? "POST" : "GET";
-  if (head.method != allowed) {
+  const char* allowed = post ? "POST" : "GET, HEAD";
+  if (post ? head.method != "POST" : head.method != "GET" && head.method != "HEAD") {
     HttpResponse response =
         error_response({405, fmt::format("{} does not take {}, expected {}", head.path, head.method, allowed),
                         "", "method_not_allowed"});
@@ -138,6 +126,11 @@ std::optional<HttpResponse> Service::check_head(const RequestHead& head,
                                          *head.content_type)
                            : "no Content-Type header, expected application/json",
          "", "unsupported_media_type"});
+  if (post && head.content_encoding && !is_identity_encoding(*head.content_encoding))
+    return error_response({415,
+                           fmt::format("Content-Encoding \"{}\" is not supported, send the body as it is",
+                                       *head.content_encoding),
+                           "", "unsupported_media_type"});
   if (content_length && *content_length > options_.body_limit)
     return error_response(
         {413,
@@ -181,10 +174,10 @@ std::shared_ptr<PendingRequest> Service::handle(RequestHead head, std::string bo
           embed(request);
         } catch (const std::bad_alloc&) {
           fail_request(*request, Failure::kInference,
-                       {503, "out of memory", "", "resource_exhausted", "server_error"});
+                       answer_of({ErrorCode::kResourceExhausted, "out of memory"}, request->param()));
         } catch (const std::exception& exception) {
           fail_request(*request, Failure::kInference,
-                       {500, exception.what(), "", "internal_error", "server_error"});
+                       answer_of({ErrorCode::kInternal, exception.what()}, request->param()));
         }
       });
       return pending;
@@ -200,13 +193,14 @@ void Service::complete(const RequestHead& head, HttpResponse& response) {
 
 void Service::fail_request(Request& request, Failure failure, const ApiError& error) {
   if (!request.reply) return;
+  if (!request.counted) metrics_.unread_requests.fetch_add(1);
   metrics_.count_failure(failure);
   Reply reply = std::exchange(request.reply, nullptr);
   reply(error_response(error));
 }
 
 std::optional<ApiError> Service::tokenize(Request& request) {
-  const char* param = request.dialect == BodyDialect::kOpenAi ? "input" : "inputs";
+  const char* param = request.param();
   auto prompt = embedder_.prompt(request.body.prompt_name);
   if (!prompt) return ApiError{400, prompt.error().message, "prompt_name", "invalid_value"};
   // A model may be unable to take a prompt; its embedder says so for no texts at all.
@@ -260,14 +254,14 @@ std::optional<ApiError> Service::tokenize(Request& request) {
 }
 
 void Service::embed(const std::shared_ptr<Request>& request) {
+  bool gone = false;
   {
     const std::lock_guard lock(request->pending->mutex_);
-    if (request->pending->cancelled_) {
-      metrics_.count_failure(Failure::kDropped);
-      Reply reply = std::exchange(request->reply, nullptr);
-      return reply(error_response(error_of({ErrorCode::kCancelled, "client gone"})));
-    }
+    gone = request->pending->cancelled_;
   }
+  if (gone)
+    return fail_request(*request, Failure::kDropped,
+                        answer_of({ErrorCode::kCancelled, "client gone"}, request->param()));
   BodyLimits limits;
   limits.max_inputs = options_.max_inputs;
   limits.vocabulary_size = embedder_.tokenizer().vocabulary_size();
@@ -281,6 +275,7 @@ void Service::embed(const std::shared_ptr<Request>& request) {
   request->body = *std::move(body);
   metrics_.inputs.fetch_add(request->body.inputs.size());
   (request->body.inputs.size() == 1 ? metrics_.single_requests : metrics_.batch_requests).fetch_add(1);
+  request->counted = true;
   const auto tokenize_begin = Clock::now();
   if (const auto error = tokenize(*request)) return fail_request(*request, Failure::kValidation, *error);
   request->tokenization_seconds = seconds_between(tokenize_begin, Clock::now());
@@ -292,7 +287,7 @@ void Service::embed(const std::shared_ptr<Request>& request) {
         answer(*request, status);
       } catch (const std::exception&) {
         fail_request(*request, Failure::kInference,
-                     {503, "out of memory", "", "resource_exhausted", "server_error"});
+                     answer_of({ErrorCode::kResourceExhausted, "out of memory"}, request->param()));
       }
     });
   };
@@ -313,7 +308,7 @@ void Service::embed(const std::shared_ptr<Request>& request) {
     if (submitted.error().code == ErrorCode::kResourceExhausted)
       return fail_request(*request, Failure::kOverloaded,
                           {429, submitted.error().message, "", "rate_limit_exceeded", "rate_limit_error"});
-    return fail_request(*request, Failure::kDropped, error_of(submitted.error()));
+    return fail_request(*request, Failure::kDropped, answer_of(submitted.error(), request->param()));
   }
   if (cancel_now) batcher_->cancel(request->job);
 }
@@ -321,12 +316,12 @@ void Service::embed(const std::shared_ptr<Request>& request) {
 void Service::answer(Request& request, const Status& status) {
   if (!status) {
     const bool dropped = status.error().code == ErrorCode::kCancelled;
-    return fail_request(request, dropped ? Failure::kDropped : Failure::kInference, error_of(status.error()));
+    return fail_request(request, dropped ? Failure::kDropped : Failure::kInference,
+                        answer_of(status.error(), request.param()));
   }
   EmbedJob& job = *request.job;
   if (!all_finite(job.vectors))
-    return fail_request(request, Failure::kInference,
-                        {422, "the model gave a vector that is not finite", "", "embedding_not_finite"});
+    return fail_request(request, Failure::kInference, answer_of(not_finite(), request.param()));
   int64_t dimensions = embedder_.dimensions();
   std::vector<float> sliced;
   std::span<float> vectors = job.vectors;
@@ -385,17 +380,16 @@ void Service::check_health(Reply reply) {
     health_waiters_.push_back(std::move(reply));
     if (health_waiters_.size() > 1) return;
   }
-  const auto answer_all = [this](const Status& status, bool finite) {
+  const auto answer_all = [this](const Status& status) {
     std::vector<Reply> waiters;
     {
       const std::lock_guard lock(health_mutex_);
       waiters.swap(health_waiters_);
     }
     for (Reply& waiter : waiters) {
-      if (!status || !finite) {
-        waiter(error_response({503,
-                               status ? "the model gave a vector that is not finite" : status.error().message,
-                               "", "unhealthy", "server_error"}));
+      if (!status) {
+        const ApiError failure = answer_of(status.error(), "");
+        waiter(error_response({503, failure.message, "", "unhealthy", "server_error"}));
         continue;
       }
       HttpResponse response;
@@ -408,9 +402,11 @@ void Service::check_health(Reply reply) {
   embedder_.tokenizer().encode("health", embedder_.max_length(), encoding);
   auto job = std::make_shared<EmbedJob>();
   job->add_text(encoding.ids);
-  job->done = [answer_all, raw = job.get()](Status status) { answer_all(status, all_finite(raw->vectors)); };
-  if (const Status submitted = batcher_->submit(job, /*urgent=*/true); !submitted)
-    answer_all(submitted, true);
+  job->done = [answer_all, raw = job.get()](Status status) {
+    if (status && !all_finite(raw->vectors)) status = std::unexpected(not_finite());
+    answer_all(status);
+  };
+  if (const Status submitted = batcher_->submit(job, /*urgent=*/true); !submitted) answer_all(submitted);
 }
 
 HttpResponse Service::models() const {

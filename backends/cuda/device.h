@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct CudaDeviceOptions {
   // Of what stands behind "cuda:" in a device's name: "", "1", "GPU-<uuid>", "memory=2G", "1,memory=512M".
   // Errors: kInvalidArgument.
   static Result<CudaDeviceOptions> parse(std::string_view text);
+  // The index that `select` asks for; nothing for a UUID. Errors: kInvalidArgument.
+  Result<std::optional<int>> index() const;
 
   std::string select;       // "": the first; "1": by index; "GPU-<uuid>" or its beginning
   size_t memory_limit = 0;  // bytes that this device object may take for weights and temporaries; 0: no limit

@@ -27,18 +27,6 @@ std::unexpected<Error> no_device(const Driver& driver, DriverCode code) {
   return fail(ErrorCode::kUnsupported, "no CUDA device: {}", driver.describe(code));
 }
 
-// The index that `select` asks for; nothing for a UUID.
-Result<std::optional<int>> index_of(std::string_view select) {
-  int index = 0;
-  if (select.empty()) return index;
-  if (select.starts_with("GPU-")) return std::nullopt;
-  const auto [end, error] = std::from_chars(select.data(), select.data() + select.size(), index);
-  if (error != std::errc{} || end != select.data() + select.size() || index < 0)
-    return fail(ErrorCode::kInvalidArgument, "CUDA device \"{}\", expected an index or \"GPU-<uuid>\"",
-                select);
-  return index;
-}
-
 Result<DeviceOrdinal> choose(const Driver& driver, std::string_view select, std::optional<int> index) {
   int count = 0;
   if (const DriverCode code = driver.device_get_count(&count); code != driver_code::kSuccess)
@@ -105,7 +93,7 @@ Status CudaDevice::read_facts(DeviceOrdinal ordinal) {
 
 Result<std::shared_ptr<const CudaDevice>> CudaDevice::open(const CudaDeviceOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
-  EDGE_INFER_ASSIGN(const std::optional<int> index, index_of(options.select));
+  EDGE_INFER_ASSIGN(const std::optional<int> index, options.index());
   EDGE_INFER_ASSIGN(std::shared_ptr<const Driver> driver, Driver::open());
   EDGE_INFER_ASSIGN(const DeviceOrdinal ordinal, choose(*driver, options.select, index));
   const std::shared_ptr<CudaDevice> device(new CudaDevice);

@@ -27,6 +27,7 @@ Result<CudaDeviceOptions> CudaDeviceOptions::parse(std::string_view text) {
   const size_t at = text.find(kMemory);
   if (at == std::string_view::npos) {
     options.select = text;
+    EDGE_INFER_RETURN_IF_ERROR(options.index());
     return options;
   }
   EDGE_INFER_ASSIGN(options.memory_limit, parse_bytes(text.substr(at + kMemory.size())));
@@ -36,7 +37,19 @@ Result<CudaDeviceOptions> CudaDeviceOptions::parse(std::string_view text) {
     return fail(ErrorCode::kInvalidArgument, "CUDA device \"{}\", expected \"N,memory=BYTES\"", text);
   select.remove_suffix(1);
   options.select = select;
+  EDGE_INFER_RETURN_IF_ERROR(options.index());
   return options;
+}
+
+Result<std::optional<int>> CudaDeviceOptions::index() const {
+  int index = 0;
+  if (select.empty()) return index;
+  if (select.starts_with("GPU-")) return std::nullopt;
+  const auto [end, error] = std::from_chars(select.data(), select.data() + select.size(), index);
+  if (error != std::errc{} || end != select.data() + select.size() || index < 0)
+    return fail(ErrorCode::kInvalidArgument, "CUDA device \"{}\", expected an index or \"GPU-<uuid>\"",
+                select);
+  return index;
 }
 
 }  // namespace edge_infer::cuda

@@ -47,6 +47,12 @@ Result<std::shared_ptr<const Device>> open_device(std::string_view name) {
   return found.backend->open(found.variant, found.which);
 }
 
+Status check_device_name(std::string_view name) {
+  if (name == "auto") return {};
+  EDGE_INFER_ASSIGN(const Match found, match(name));
+  return found.backend->check_which == nullptr ? Status{} : found.backend->check_which(found.which);
+}
+
 Result<std::shared_ptr<const Device>> open_host_device() {
   for (const BackendInfo& backend : backends())
     if (backend.target("").has_prebuilt)

@@ -35,6 +35,8 @@ struct BackendInfo {
   // Errors: kCorruption for code of another kind.
   Result<CodeFacts> (*code_facts)(const KernelBlob& code) = nullptr;
   Result<ProgramFacts> (*program_facts)(const Program& program) = nullptr;
+  // Whether `which` has the form that names a device of a numbered back end. Errors: kInvalidArgument.
+  Status (*check_which)(std::string_view which) = nullptr;
 };
 
 // In order of preference for `auto`.
@@ -44,6 +46,9 @@ std::span<const BackendInfo> backends();
 // back end) or a target ("cpu.avx2").
 // Errors: kInvalidArgument listing the names, kUnsupported.
 Result<std::shared_ptr<const Device>> open_device(std::string_view name);
+
+// Whether `name` is one that open_device understands, here or on another machine. Errors: kInvalidArgument.
+Status check_device_name(std::string_view name);
 
 // The device that runs prebuilt kernels: what answers where nothing else does.
 Result<std::shared_ptr<const Device>> open_host_device();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/base/cpu.h"
-#include "runtime/executor/worker_pool.h"
+#include "runtime/executor/team_threads.h"
 
 namespace edge_infer {
 namespace {
@@ -28,13 +28,13 @@ void run_threads(int workers, void (*body)(void*, int), void* context) {
   body(context, 0);
 }
 
-void run(int workers, void (*body)(void*, int), void* context, WorkerPool::Late late) {
+void run(int workers, void (*body)(void*, int), void* context, TeamThreads::Late late) {
   if (workers <= 1)
     body(context, 0);
   else if (forked.load(std::memory_order_relaxed))
     run_threads(workers, body, context);
   else
-    WorkerPool::instance().run(workers, body, context, late);
+    TeamThreads::instance().run(workers, body, context, late);
 }
 
 }  // namespace
@@ -63,11 +63,11 @@ void wait_until(const std::atomic<int64_t>& counter, int64_t value) {
 }
 
 void run_team(int workers, void (*body)(void*, int), void* context) {
-  run(workers, body, context, WorkerPool::Late::kAwaited);
+  run(workers, body, context, TeamThreads::Late::kAwaited);
 }
 
 void run_helped(int workers, void (*body)(void*, int), void* context) {
-  run(workers, body, context, WorkerPool::Late::kLeftOut);
+  run(workers, body, context, TeamThreads::Late::kLeftOut);
 }
 
 }  // namespace edge_infer

@@ -1,4 +1,4 @@
-// Worker teams: with worker_pool.h the only place where the runtime makes threads. One worker budget a
+// Worker teams: with team_threads.h the only place where the runtime makes threads. One worker budget a
 // process: a call takes what is free, at least one, so that two callers get one worker each instead of
 // fighting over all of them.
 #pragma once

@@ -114,11 +114,19 @@ check(cli("embed", "--model", MODEL, "--mode", "fastest", "x").code == 2, "an un
 # usage and errors
 check(cli("--version").out.startswith("edge-infer "), "--version")
 for args in ([], ["embed"], ["embed", "--model", MODEL], ["frobnicate"], ["embed", "--model", MODEL, "--format", "xml", "x"],
-             ["embed", "--model", MODEL, "--threads", "0", "x"], ["search", "--db", "x"]):
+             ["embed", "--model", MODEL, "--threads", "0", "x"], ["search", "--db", "x"],
+             *([command, "--model", MODEL, "--device", device] for command in ("explain", "bench", "compile", "serve") for device in ("gpu", "")),
+             *(["embed", "--model", MODEL, "--device", device, "x"]
+               for device in ("tpu", "cuda:x", "cuda:-1", "cuda:memory=zz", "cpu:1", "cpu.avx9", "CPU", " cpu", "auto:1", "")),
+             ["index", "--db", tmp / "u.db", "--model", MODEL, "--device", "gpu", tmp], ["index", "--db", tmp / "u.db", "--model", MODEL, ""],
+             ["index", "--db", "", "--model", MODEL, tmp], ["search", "--db", "", "x"], ["embed", "--model", "", "x"],
+             ["embed", "--model", MODEL, "--input", "", "x"], ["tokenize", "--model", MODEL, "--input", "", "x"], ["cache", "export", ""], ["cache", "import", ""],
+             ["bench", "--model", MODEL, "--seconds", "nan"], ["bench", "--model", MODEL, "--trace", ""], ["compile", "--model", MODEL, "--dump", ""],
+             ["pull", ""]):
     r = cli(*args)
     check(r.code == 2 and r.out == "", f"wrong usage ends with 2: {args}: {r.code}")
 for args, words in ((["--model", tmp / "nowhere"], "nowhere"), (["--model", "owner/never-pulled"], "edge-infer pull"),
-                    (["--model", MODEL, "--max-length", "600"], "512"), (["--model", MODEL, "--device", "tpu"], "tpu"),
+                    (["--model", MODEL, "--max-length", "600"], "512"),
                     (["--model", MODEL, "--prompt-name", "query"], "query"), (["--model", MODEL, "--input", tmp / "absent.txt"], "absent.txt")):
     r = cli("embed", *args, "x")
     check(r.code == 1 and r.out == "" and str(words) in r.err, f"{words}: {r.code} {r.err}")
@@ -126,6 +134,10 @@ bad = tmp / "bad.jsonl"
 bad.write_text('{"text": "fine"}\n{"txt": 1}\n')
 r = cli("embed", "--model", MODEL, "--input", bad)
 check(r.code == 1 and "line 2" in r.err, f"names the line: {r.err}")
+r = cli("index", "--db", tmp / "nodir" / "x.db", "--model", MODEL, tmp)
+check(r.code == 1 and f'no folder "{tmp / "nodir"}"' in r.err, f"names the folder that is missing: {r.code} {r.err}")
+r = cli("cache", "export", "[c].db", cwd=tmp)
+check(r.code == 0 and (tmp / "[c].db").is_file(), f"a file named [c].db is written: {r.code} {r.err} {sorted(p.name for p in tmp.iterdir())}")
 documents = tmp / "[x]"
 documents.mkdir()
 (documents / "note.txt").write_text("The harbour gate opens at six.")
@@ -239,7 +251,7 @@ first = json.loads(run("explain", "--model", MODEL, "--precision", "bf16", "--js
 check(first["entries"][0]["precision"]["served"] == "bf16" and len(first["entries"][0]["precision"]["tried"]) == 1
       and any(k["kernel"].startswith("kernel:") for k in first["entries"][0]["kernels"]), "explain on an empty cache tells what serves in the end")
 wrong = cli("embed", "--model", MODEL, "--device", "cuda:x", "x")
-check(wrong.code == 1 and "expected an index or" in wrong.err, f"a wrong name of a device is an error of its own: {wrong.err}")
+check(wrong.code == 2 and "expected an index or" in wrong.err, f"a wrong name of a device is an error of its own: {wrong.err}")
 e = json.loads(cli("explain", "--model", MODEL, "--json").out)
 check(e["dimensions"] == 384 and len(e["entries"]) == 1 and e["entries"][0]["guards"], "explain --json")
 text = cli("explain", "--model", MODEL).out

@@ -50,7 +50,13 @@ void check_head(std::string_view bytes) {
   head.origin.reset();
   const AccessPolicy keyed{false, "0.0.0.0", "key"};
   if (!check_access(keyed, head)) require(head.authorization->ends_with("key"));
-  (void)target_path(std::string(bytes));
+  if (const auto target = parse_target(std::string(bytes))) {
+    require(target->path.starts_with('/'));
+    head.authority = target->authority;
+    head.host = "localhost";
+    head.authorization.reset();
+    if (!check_access(loopback, head) && head.authority) require(is_loopback_authority(*head.authority));
+  }
   (void)is_json_content_type(std::string(bytes));
 }
 

@@ -26,10 +26,12 @@ int pull(const std::string& name, const edge_infer::PullOptions& options) {
     std::fprintf(stderr, "edge-infer: %s\n", pulled.error().message.c_str());
     return pulled.error().code == edge_infer::ErrorCode::kInvalidArgument ? 2 : 1;
   }
-  std::fprintf(stderr, "%s (revision %s)\n", pulled->was_current ? "up to date" : "done",
+  std::fprintf(stderr, "%s (revision %s)\n", pulled->was_current ? "up to date, every file verified" : "done",
                pulled->revision.substr(0, 12).c_str());
   std::printf("%s\n", pulled->dir.c_str());
-  return 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  std::fprintf(stderr, "edge-infer: cannot write to standard output\n");
+  return 1;
 }
 
 }  // namespace

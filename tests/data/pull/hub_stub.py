@@ -6,7 +6,9 @@ import http.server
 import json
 import sys
 import threading
+import time
 import urllib.parse
+from email.utils import formatdate
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 CONFIG = b'{"model_type": "bert"}\n'
@@ -21,8 +23,10 @@ FILES = {
     "pytorch_model.bin": b"pickle",
     "README.md": b"read me",
 }
+DENSE = b"dense weights"
 log = []
 cut_once = set()
+answers = {}  # how often a busy or dropping model was asked, for its listing and for its weights
 lock = threading.Lock()
 
 
@@ -45,8 +49,30 @@ def shards():
             "model-00001-of-00002.safetensors": first, "model-00002-of-00002.safetensors": second}
 
 
+def dense(model):
+    """A model with modules, as its name says."""
+    folder = "dense" if model == "dense-odd-folder" else "2_Dense"
+    modules = [{"path": "", "type": "sentence_transformers.models.Transformer"},
+               {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+               {"path": folder, "type": "sentence_transformers.models.Dense"}]
+    if model == "dense-unused":
+        modules.pop()
+    files = {**FILES, "modules.json": json.dumps(modules).encode()}
+    if model != "dense-no-config":
+        files[folder + "/config.json"] = b"{}"
+    if model in ("dense-pickle", "dense-unused"):
+        files[folder + "/pytorch_model.bin"] = b"pickle"
+    elif model != "dense-nothing":
+        files[folder + "/model.safetensors"] = DENSE
+    if model == "pooling-missing":
+        del files["1_Pooling/config.json"]
+    return files
+
+
 def files_of(model):
-    return shards() if model.startswith("sharded") or model == "missing-shard" else FILES
+    if model.startswith("sharded") or model == "missing-shard":
+        return shards()
+    return dense(model) if model.startswith("dense") or model == "pooling-missing" else FILES
 
 
 def listing(model):
@@ -56,6 +82,9 @@ def listing(model):
     siblings = [sibling(n, c) for n, c in files.items()]
     if model == "pickle-only":
         siblings = [s for s in siblings if not s["rfilename"].endswith(".safetensors")]
+    if model == "pickle-shards":
+        siblings = [s for s in siblings if s["rfilename"] not in ("model.safetensors", "pytorch_model.bin")]
+        siblings += [{"rfilename": "pytorch_model-0000%d-of-00002.bin" % n, "size": 6} for n in (1, 2)]
     if model == "hostile":
         for name in ("../escaped.json", "/tmp/escaped.json", "1_Pooling/../../config.json", "..%2Fconfig.json",
                      "config.json\n", "1_Pooling/..", "a/config.json", "train.py", "model.pt", "config.json/../x"):
@@ -72,11 +101,14 @@ def listing(model):
     if model == "header-sum" or model == "wrong-header-sum":
         for s in siblings:
             s.pop("lfs", None), s.pop("blobId", None)
+    if model in ("bare", "no-end", "chunked", "chunked-cut"):
+        siblings = [{"rfilename": s["rfilename"]} for s in siblings]
     return {"id": "owner/" + model, "sha": REVISION, "siblings": siblings}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *args):
         pass
@@ -96,6 +128,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with lock:
             log.append({"path": path, "range": self.headers.get("Range"), "auth": self.headers.get("Authorization")})
         parts = path.strip("/").split("/")
+        if self.turned_away(path):
+            return
         if parts[:2] == ["api", "models"]:
             model = parts[-1]
             if model == "nothing":
@@ -118,8 +152,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if len(parts) >= 5 and parts[2] == "resolve":
             return self.file(parts[1], "/".join(parts[4:]))
         if parts[0] == "cdn":
-            return self.file("plain", "/".join(parts[1:]))
+            return self.file("plain", "/".join(parts[2:]))
         self.answer(404)
+
+    def turned_away(self, path):
+        """The answers of hubs that are busy or drop connections, to a listing or to a request for the weights."""
+        is_listing, is_weights = path.startswith("/api/"), path.endswith("model.safetensors")
+        model = path.split("/")[4 if is_listing else 2] if is_listing or is_weights else ""
+        with lock:
+            asked = answers[model, is_listing] = answers.get((model, is_listing), 0) + 1
+        if model == "busy-twice" and asked <= 2:
+            self.answer(503 if asked == 1 else 429, b"busy", [] if asked == 1 else [("Retry-After", "1")])
+        elif model == "drop-once" and asked == 1:
+            self.close_connection = True
+        elif model == "busy-long":
+            self.answer(429, b"busy", [("Retry-After", "3600")])
+        elif model == "busy-date" and is_weights:
+            self.answer(503, b"busy", [("Retry-After", formatdate(time.time() + 3600, usegmt=True))])
+        elif model[5:].isdigit() and is_weights:
+            self.answer(int(model[5:]), b"busy")
+        else:
+            return False
+        return True
 
     def file(self, model, name):
         content = files_of(model).get(name)
@@ -127,8 +181,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(404)
         large = name.endswith(".safetensors")
         if model == "linked" and large:
-            return self.answer(302, headers=[("Location", "/cdn/" + name),
+            return self.answer(302, headers=[("Location", "/cdn/linked/" + name),
                                              ("X-Linked-Etag", '"%s"' % hashlib.sha256(content).hexdigest())])
+        if model in ("other-port", "other-host") and large:
+            host = "127.0.0.1:%d" % other.server_address[1] if model == "other-port" else "localhost:%d" % PORT
+            return self.answer(302, headers=[("Location", "http://%s/cdn/%s/%s" % (host, model, name))])
         headers = [("ETag", '"%s"' % hashlib.md5(content).hexdigest()), ("Accept-Ranges", "bytes")]
         if model == "header-sum" and large:
             headers.append(("X-Linked-Etag", '"%s"' % hashlib.sha256(content).hexdigest()))
@@ -146,25 +203,55 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if begin >= len(content) and begin > 0:
             return self.answer(416)
         body = content[begin:]
-        cut = large and (model == "cut-always" or (model in ("cut-once", "no-range") and model not in cut_once))
+        once = ("cut-once", "no-range", "no-length-cut-once", "wrong-range", "no-content-range")
+        cut = large and (model in ("cut-always", "no-end", "chunked-cut") or (model in once and model not in cut_once))
+        if model == "late-cut" and large:
+            cut = answers["late-cut", False] == 2
         cut_once.add(model if cut else None)
-        self.send_response(206 if begin else 200)
-        self.send_header("Content-Length", str(len(body)))
-        if begin:
+        is_part = begin > 0
+        if model == "wrong-range" and is_part:
+            begin, body = 0, content
+        if model == "part-unasked" and large:
+            begin, is_part = 1000, True
+        self.send_response(206 if is_part else 200)
+        chunked = model.startswith("chunked") and large
+        if chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        elif model in ("no-end", "no-length-cut-once") and large:
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        else:
+            self.send_header("Content-Length", str(len(body)))
+        if is_part and model != "no-content-range":
             self.send_header("Content-Range", "bytes %d-%d/%d" % (begin, len(content) - 1, len(content)))
         for header in headers:
             self.send_header(*header)
         self.end_headers()
         if cut:
-            self.wfile.write(body[:len(body) // 2])
-            self.wfile.flush()
+            body = body[:len(body) // 2]
             self.close_connection = True
-            return
+        if chunked:
+            body = b"%x\r\n%s\r\n" % (len(body), body) + (b"" if cut else b"0\r\n\r\n")
         self.wfile.write(body)
+        self.wfile.flush()
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-server.daemon_threads = True
-print(server.server_address[1], flush=True)
-threading.Thread(target=server.serve_forever, daemon=True).start()
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """A client that stops reading is what some tests are about."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def serve():
+    started = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=started.serve_forever, daemon=True).start()
+    return started
+
+
+server, other = serve(), serve()
+PORT = server.server_address[1]
+print(PORT, flush=True)
 sys.stdin.read()

@@ -135,7 +135,8 @@ TEST(Options, are_parsed_from_the_device_s_name) {
   EXPECT_EQ(parse("GPU-01,memory=512M")->select, "GPU-01");
   EXPECT_EQ(parse("1,memory=700")->memory_limit, 700U);
   for (const char* bad : {"memory=", "memory=0", "memory=-1", "memory=1T", "memory=1GB", "1memory=3",
-                          "memory=99999999999999999999", "memory=99999999999G", "memory=1,1"})
+                          "memory=99999999999999999999", "memory=99999999999G", "memory=1,1", "one", "-1",
+                          "1 ", "99999999999", "gpu-01", "one,memory=1G"})
     EXPECT_FALSE(parse(bad)) << bad;
 }
 

@@ -59,8 +59,8 @@ void FakeTokenizer::encode(std::string_view text, int64_t max_length, Encoding& 
   if (out.truncated) out.ids.resize(static_cast<size_t>(max_length));
 }
 
-Status FakeEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts,
-                                  std::span<float> out) const {
+Status FakeEmbedder::embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out,
+                                  EntryPin*) const {
   const auto width = static_cast<size_t>(dimensions());
   if (before) {
     int64_t tokens = 0;
@@ -82,7 +82,7 @@ Status FakeEmbedder::embed_tokens(std::span<const std::span<const int32_t>> text
 }
 
 Result<std::vector<float>> FakeEmbedder::embed(std::span<const std::string> texts, std::string_view,
-                                               std::vector<Encoding>*) const {
+                                               std::vector<Encoding>*, EntryPin*) const {
   std::vector<float> out;
   for (const std::string& text : texts) {
     const std::vector<float> vector = vector_of(text);

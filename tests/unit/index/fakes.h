@@ -36,9 +36,10 @@ class FakeEmbedder final : public Embedder {
   int64_t max_batch_tokens() const override { return 256; }
   int64_t bulk_tokens() const override { return bulk; }
   int waiting_calls() const override { return waiting; }
-  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override;
+  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out,
+                      EntryPin* pin = nullptr) const override;
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt,
-                                   std::vector<Encoding>* encodings) const override;
+                                   std::vector<Encoding>* encodings, EntryPin* pin = nullptr) const override;
   std::vector<float> vector_of(const std::string& text) const;
 
   mutable std::atomic<int64_t> texts_embedded{0};

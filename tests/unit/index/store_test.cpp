@@ -55,6 +55,22 @@ Refusal refusal_of(const fs::path& path) {
   return {store.error().code, store.error().message};
 }
 
+TEST(OpenIndex, a_missing_folder_is_named) {
+  TemporaryFolder folder;
+  const fs::path missing = folder / "none";
+  const auto store = IndexStore::open(missing / "x.db", FakeEmbedder().space());
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(store.error().message.find("no folder \"" + missing.native() + "\""), std::string::npos)
+      << store.error().message;
+  EXPECT_FALSE(fs::exists(missing));
+  write_text(folder / "file", "a file");
+  const auto below = IndexStore::open(folder / "file" / "x.db", FakeEmbedder().space());
+  ASSERT_FALSE(below.has_value());
+  EXPECT_NE(below.error().message.find("there is a file, but no folder"), std::string::npos)
+      << below.error().message;
+}
+
 TEST(OpenIndex, foreign_files_are_refused_and_left_alone) {
   TemporaryFolder folder;
   write_text(folder / "letter.txt", "Dear reader, this is a letter, long enough to be no empty file.\n");

@@ -134,6 +134,20 @@ TEST(Library, buffers_and_prompts_are_checked) {
   EXPECT_EQ(
       edge_infer_embed(model.get(), texts, lengths, SIZE_MAX, nullptr, out.data(), 768, nullptr, &error),
       EDGE_INFER_INVALID_ARGUMENT);
+  // A length that no text has is the caller's mistake: the text is not read.
+  for (const size_t length :
+       {size_t{EDGE_INFER_MAX_TEXT_BYTES} + 1, size_t{1} << 62, SIZE_MAX - 1, SIZE_MAX}) {
+    const size_t wrong[] = {1, length};
+    const char* both[] = {"a", "b"};
+    const std::string words =
+        " has the length " + std::to_string(length) + ", expected at most 1073741824 bytes";
+    EXPECT_EQ(edge_infer_embed(model.get(), both, wrong, 2, nullptr, out.data(), 768, nullptr, &error),
+              EDGE_INFER_INVALID_ARGUMENT);
+    EXPECT_EQ(error.message, "texts[1]" + words);
+    EXPECT_EQ(edge_infer_embed_query(model.get(), "b", length, nullptr, out.data(), 768, &error),
+              EDGE_INFER_INVALID_ARGUMENT);
+    EXPECT_EQ(error.message, "text" + words);
+  }
   try {
     model.embed("a", "no such prompt");
     FAIL() << "a prompt that is not there";
@@ -262,6 +276,14 @@ TEST(Library, embedding_loads_no_network_pdf_or_compiler_library) {
   ASSERT_NE(text.find("libedge_infer.so"), std::string::npos);
   for (const char* name : {"libcurl", "libssl", "libcrypto", "libpdfium", "libLLVM", "libclang", "libtbb"})
     EXPECT_EQ(text.find(name), std::string::npos) << name;
+}
+
+TEST(Library, the_c_example_has_at_most_30_lines) {
+  std::ifstream example("examples/embed.c");
+  size_t lines = 0;
+  for (std::string line; std::getline(example, line);) ++lines;
+  EXPECT_GT(lines, 10u);
+  EXPECT_LE(lines, 30u);
 }
 
 TEST(Library, the_c_example_runs) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,117 +9,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "apps/pull/checksum.h"
-#include "apps/pull/http_fetch.h"
 #include "models/hub/model_directory.h"
-#include "runtime/base/mapped_file.h"
-
-extern char** environ;
+#include "tests/unit/pull/pull_fixture.h"
 
 namespace edge_infer {
 namespace {
 namespace fs = std::filesystem;
-
-// tests/data/pull/hub_stub.py as a child; it ends when its standard input does.
-class HubStub {
- public:
-  HubStub() {
-    int in[2], out[2];
-    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) return;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    const char* argv[] = {"python3", "tests/data/pull/hub_stub.py", nullptr};
-    posix_spawnp(&child_, "python3", &actions, nullptr, const_cast<char**>(argv), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    ::close(in[0]);
-    ::close(out[1]);
-    input_ = in[1];
-    std::string line;
-    for (char c = 0; ::read(out[0], &c, 1) == 1 && c != '\n';) line += c;
-    ::close(out[0]);
-    port_ = std::atoi(line.c_str());
-  }
-  ~HubStub() {
-    ::close(input_);
-    if (child_ > 0) ::waitpid(child_, nullptr, 0);
-  }
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  int port() const { return port_; }
-
- private:
-  pid_t child_ = -1;
-  int input_ = -1, port_ = 0;
-};
-
-class Recorder final : public PullProgress {
- public:
-  void start(const std::string&, size_t count, uint64_t total_bytes) override {
-    files = count;
-    total = total_bytes;
-  }
-  void file_start(const std::string&, uint64_t, uint64_t resumed_bytes) override { resumed += resumed_bytes; }
-  void file_bytes(uint64_t) override { ++steps; }
-  void file_end(const std::string& file, uint64_t) override { ended.push_back(file); }
-  size_t files = 0, steps = 0;
-  uint64_t total = 0, resumed = 0;
-  std::vector<std::string> ended;
-};
-
-class Pull : public ::testing::Test {
- protected:
-  static HubStub& hub() {
-    static HubStub stub;
-    return stub;
-  }
-  void SetUp() override {
-    ASSERT_NE(hub().port(), 0) << "python3 is needed";
-    dir_ = fs::path(testing::TempDir()) / ("edge_infer_pull_" + std::to_string(::getpid()));
-    fs::remove_all(dir_);
-    options_.endpoint = hub().url();
-    options_.models_dir = dir_ / "models";
-    options_.retry_delay_ms = 1;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
-  Result<PulledModel> pull(const std::string& name) { return pull_model(name, options_, progress_); }
-  fs::path staging(const std::string& model) const {
-    return options_.models_dir / (".owner--" + model + ".partial");
-  }
-  // The requests for model.safetensors of `model`, as the stub saw them.
-  nlohmann::json weight_requests(const std::string& model) {
-    const auto fetcher = HttpFetcher::create(options_.endpoint, "");
-    std::string text;
-    EXPECT_TRUE((*fetcher)->get(
-        {options_.endpoint + "/log", {}}, [](const FetchHead&) { return Status(); },
-        [&](std::string_view bytes) {
-          text += bytes;
-          return Status();
-        }));
-    nlohmann::json found = nlohmann::json::array();
-    for (const auto& entry : nlohmann::json::parse(text)) {
-      const auto path = entry["path"].get<std::string>();
-      if (path.find("/" + model + "/resolve/") != std::string::npos && path.ends_with("model.safetensors"))
-        found.push_back(entry);
-    }
-    return found;
-  }
-  static std::string weights() {
-    std::string bytes;
-    for (int i = 0; i < 4096 * 256; ++i) bytes += static_cast<char>(i % 256);
-    return bytes;
-  }
-  static std::string read(const fs::path& path) {
-    return read_file(path, size_t{8} << 20).value_or("(missing)");
-  }
-
-  fs::path dir_;
-  PullOptions options_;
-  Recorder progress_;
-};
 
 TEST_F(Pull, fetches_verifies_and_publishes_the_allowed_files) {
   const auto pulled = pull("owner/plain");
@@ -241,7 +137,7 @@ TEST_F(Pull, hostile_names_in_a_listing_are_ignored) {
   ASSERT_TRUE(pulled) << pulled.error().message;
   size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(dir_)) count += entry.is_regular_file() ? 1 : 0;
-  EXPECT_EQ(count, 4u + 2u);  // the files, the manifest and the lock
+  EXPECT_EQ(count, 4u + 1u);  // the files and the manifest
   EXPECT_FALSE(fs::exists("/tmp/escaped.json"));
 }
 
@@ -327,8 +223,10 @@ TEST_F(Pull, two_pulls_of_one_model_exclude_each_other) {
   const auto pulled = pull("owner/plain");
   ASSERT_FALSE(pulled);
   EXPECT_NE(pulled.error().message.find("another pull"), std::string::npos);
+  EXPECT_TRUE(fs::exists(options_.models_dir / ".owner--plain.lock")) << "the lock is the other's to remove";
   ::close(lock);
   EXPECT_TRUE(pull("owner/plain"));
+  EXPECT_EQ(left_behind(), std::vector<std::string>({"owner--plain"}));
 }
 
 TEST_F(Pull, the_token_goes_to_the_endpoint) {
@@ -357,6 +255,16 @@ TEST_F(Pull, the_program_prints_the_folder_and_ends_with_0_1_or_2) {
   EXPECT_EQ(run("../nothing", out), 2);
   EXPECT_EQ(run("owner/plain --endpoint http://example.com", out), 2);
   EXPECT_EQ(run("", out), 2);
+  EXPECT_EQ(run("owner/plain >/dev/full", out), 1);
+  EXPECT_EQ(run("owner/plain >&-", out), 1);
+}
+
+TEST_F(Pull, nothing_stays_of_a_model_that_is_not_there) {
+  EXPECT_FALSE(pull("owner/nothing"));
+  EXPECT_FALSE(pull("owner/pickle-only"));
+  EXPECT_EQ(left_behind(), std::vector<std::string>());
+  ASSERT_TRUE(pull("owner/plain"));
+  EXPECT_EQ(left_behind(), std::vector<std::string>({"owner--plain"}));
 }
 
 TEST_F(Pull, an_unwritable_models_directory_is_a_clear_error) {

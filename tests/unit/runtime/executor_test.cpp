@@ -324,12 +324,12 @@ class ImprovingBuilder final : public EntryBuilder {
   bool fails = false;
 };
 
-bool answers(Module& module, int64_t t) {
+bool answers(Module& module, int64_t t, EntryPin* pin = nullptr) {
   std::vector<float> x(static_cast<size_t>(t), 1.0f), out(static_cast<size_t>(t) * 40);
   const int64_t in_size[] = {t}, out_size[] = {t, 40};
   const TensorView in[] = {{x.data(), DType::kF32, in_size}},
                    result[] = {{out.data(), DType::kF32, out_size}};
-  if (!module.run(in, result, {}, 2)) return false;
+  if (!module.run(in, result, {}, 2, pin)) return false;
   for (size_t n = 0; n < out.size(); ++n)
     if (out[n] != 4.0f * static_cast<float>(n % 40) + static_cast<float>(t)) return false;
   return true;
@@ -364,6 +364,31 @@ TEST(Module, answers_first_and_improves_behind) {
   callers.clear();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(builder->improvements, 1);
+}
+
+TEST(Module, pinned_calls_stay_on_the_entry_of_the_first) {
+  auto owned = std::make_unique<ImprovingBuilder>();
+  ImprovingBuilder* builder = owned.get();
+  Module module(std::move(owned));
+  auto pin = std::make_unique<EntryPin>();
+  EXPECT_TRUE(module.serves(*pin));
+  EXPECT_TRUE(answers(module, 20, pin.get()));
+  EXPECT_TRUE(module.serves(*pin));
+  const std::weak_ptr<const Entry> before = module.entries().front();
+  builder->may_finish = true;
+  EXPECT_TRUE(prepare(module));
+  const auto after = module.entries().front();
+  ASSERT_NE(before.lock(), after);
+  EXPECT_FALSE(module.serves(*pin));
+  // Larger calls than before: the arena tells whose they were.
+  const size_t small = after->program->peak_arena_bytes();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(answers(module, 500, pin.get()));
+  EXPECT_EQ(after->program->peak_arena_bytes(), small);
+  EXPECT_GT(before.lock()->program->peak_arena_bytes(), small);
+  EXPECT_TRUE(answers(module, 600));
+  EXPECT_GT(after->program->peak_arena_bytes(), small);
+  pin.reset();
+  EXPECT_TRUE(before.expired());
 }
 
 TEST(Module, a_failed_improvement_leaves_the_first_entry_serving) {

@@ -68,6 +68,8 @@ TEST(Access, a_key_is_asked_for_everywhere_but_at_health) {
   head.method = "GET";
   head.path = "/health";
   EXPECT_EQ(status(policy, head), 200);
+  head.method = "HEAD";
+  EXPECT_EQ(status(policy, head), 200);
   head.path = "/metrics";
   EXPECT_EQ(status(policy, head), 401);
 }
@@ -81,6 +83,13 @@ TEST(Access, json_content_types) {
   EXPECT_FALSE(is_json_content_type(""));
 }
 
+TEST(Access, only_the_identity_encoding_is_none) {
+  EXPECT_TRUE(is_identity_encoding(""));
+  EXPECT_TRUE(is_identity_encoding("Identity"));
+  EXPECT_FALSE(is_identity_encoding("gzip"));
+  EXPECT_FALSE(is_identity_encoding("identity, gzip"));
+}
+
 TEST(Access, keys_compare_whole) {
   EXPECT_TRUE(constant_time_equal("abc", "abc"));
   EXPECT_FALSE(constant_time_equal("abcabc", "abc"));
@@ -89,14 +98,64 @@ TEST(Access, keys_compare_whole) {
   EXPECT_TRUE(constant_time_equal("", ""));
 }
 
+TEST(Access, the_authority_of_an_absolute_target_counts_as_host) {
+  const AccessPolicy loopback{true, "127.0.0.1", ""};
+  RequestHead head = request("localhost");
+  for (const char* authority : {"localhost", "127.0.0.1:8080"}) {
+    head.authority = authority;
+    EXPECT_EQ(status(loopback, head), 200) << authority;
+  }
+  for (const char* authority : {"evil.example", "evil.example:8080", "localhost@evil.example"}) {
+    head.authority = authority;
+    EXPECT_EQ(status(loopback, head), 403) << authority;
+  }
+  for (const char* authority : {"", "localhost:80@evil.example"}) {
+    head.authority = authority;
+    EXPECT_EQ(status(loopback, head), 400) << authority;
+  }
+  head = request("evil.example");
+  head.authority = "localhost";
+  EXPECT_EQ(status(loopback, head), 403);
+  head = request(std::nullopt);
+  head.authority = "localhost";
+  EXPECT_EQ(status(loopback, head), 400);
+  // A page of the site that the request names is of the same site.
+  const AccessPolicy open{false, "0.0.0.0", ""};
+  head = request("other.lan", "http://server.lan");
+  head.authority = "server.lan:8080";
+  EXPECT_EQ(status(open, head), 200);
+}
+
+TEST(Access, keys_that_no_header_can_carry_are_refused) {
+  for (const char* key : {"k", "sk-abc_123.~+/=", "!\"#$%&'()*,:;<>?@[]^`{|}"})
+    EXPECT_TRUE(check_api_key(key)) << key;
+  EXPECT_TRUE(check_api_key(std::string(4096, 'k')));
+  for (const std::string& key :
+       {std::string(), std::string(" "), std::string("a b"), std::string("a "), std::string("a\n"),
+        std::string("a\r\nX: y"), std::string("\t"), std::string("a\0b", 3), std::string("\x7f"),
+        std::string("schl\xc3\xbcssel"), std::string(4097, 'k')}) {
+    const Status checked = check_api_key(key);
+    ASSERT_FALSE(checked) << key;
+    EXPECT_EQ(checked.error().code, ErrorCode::kInvalidArgument);
+  }
+  EXPECT_EQ(check_api_key("s3cret \n").error().message.find("s3cret"), std::string::npos);
+}
+
 TEST(Targets, path_is_decoded_and_cut) {
-  EXPECT_EQ(target_path("/v1/models/a%2Fb?x=1#y"), "/v1/models/a/b");
-  EXPECT_EQ(target_path("http://localhost:8080/health"), "/health");
-  EXPECT_EQ(target_path("http://localhost"), "/");
-  EXPECT_EQ(target_path("/%zz"), std::nullopt);
-  EXPECT_EQ(target_path("/%2"), std::nullopt);
-  EXPECT_EQ(target_path("*"), std::nullopt);
-  EXPECT_EQ(target_path(""), std::nullopt);
+  const auto path = [](const char* target) { return parse_target(target).value().path; };
+  const auto authority = [](const char* target) { return parse_target(target).value().authority; };
+  EXPECT_EQ(path("/v1/models/a%2Fb?x=1#y"), "/v1/models/a/b");
+  EXPECT_EQ(authority("/v1/models/http://evil.example/"), std::nullopt);
+  EXPECT_EQ(path("/v1/models/http://evil.example/"), "/v1/models/http://evil.example/");
+  EXPECT_EQ(path("http://localhost:8080/health"), "/health");
+  EXPECT_EQ(authority("http://localhost:8080/health"), "localhost:8080");
+  EXPECT_EQ(authority("HTTPS://user@Evil.example/health"), "user@Evil.example");
+  EXPECT_EQ(path("http://localhost"), "/");
+  EXPECT_EQ(authority("http://localhost?x=/health"), "localhost");
+  EXPECT_EQ(path("http://localhost?x=/health"), "/");
+  EXPECT_EQ(authority("http:///health"), "");
+  for (const char* malformed : {"/%zz", "/%2", "*", "", "localhost:80", "ftp://localhost/health", "health"})
+    EXPECT_FALSE(parse_target(malformed)) << malformed;
 }
 
 }  // namespace

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
 #include "tests/unit/server/fake_embedder.h"
 
 namespace edge_infer::testing {
@@ -42,6 +47,49 @@ TEST(Batcher, gives_an_accelerator_the_next_batch_while_it_computes_one) {
   embedder.open_gate();
   batcher.stop();
   EXPECT_EQ(done, 2);
+}
+
+// A request of many batches goes on with the kernels that it began with; one that came after the change does
+// not wait for it.
+TEST(Batcher, serves_each_request_by_one_set_of_kernels) {
+  FakeEmbedder embedder;
+  embedder.change_kernels();
+  Metrics metrics;
+  BatcherOptions options;
+  options.batch_tokens = 12;
+  Batcher batcher(embedder, options, metrics);
+  std::vector<int32_t> ended;
+  std::mutex mutex;
+  const auto submit = [&](int32_t id, int texts) {
+    auto job = std::make_shared<EmbedJob>();
+    for (int i = 0; i < texts; ++i) job->add_text(std::vector<int32_t>{kBegin, id, kEnd});
+    job->done = [&, id](const Status& status) {
+      const std::lock_guard lock(mutex);
+      if (status) ended.push_back(id);
+    };
+    ASSERT_TRUE(batcher.submit(job));
+  };
+  embedder.close_gate();
+  EntryPin* const before = embedder.pin().get();
+  submit(20, 40);  // ten batches
+  submit(21, 1);   // waits, without company until the gate opens
+  embedder.wait_until_held();
+  embedder.change_kernels();
+  EntryPin* const after = embedder.pin().get();
+  submit(22, 12);
+  embedder.open_gate();
+  for (bool all = false; !all; std::this_thread::yield()) {
+    const std::lock_guard lock(mutex);
+    all = ended.size() == 3;
+  }
+  batcher.stop();
+  std::map<int32_t, std::set<EntryPin*>> pins;
+  for (const auto& batch : embedder.batches)
+    for (const int32_t id : batch.first_ids) pins[id].insert(batch.pin);
+  EXPECT_EQ(pins[20], std::set{before});
+  EXPECT_EQ(pins[22], std::set{after});
+  EXPECT_EQ(pins[21].size(), 1u);
+  EXPECT_EQ(ended.back(), 20);
 }
 
 }  // namespace

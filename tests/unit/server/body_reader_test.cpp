@@ -124,6 +124,57 @@ TEST(BodyReader, names_the_field_that_is_wrong) {
   EXPECT_EQ(tei(R"({"inputs":"a","truncation_direction":"Left"})").error().param, "truncation_direction");
 }
 
+TEST(BodyReader, names_the_element_that_is_wrong) {
+  const struct {
+    const char* body;
+    const char* element;
+    const char* found;
+  } rows[] = {
+      {R"({"input":5})", "\"input\"", "a number"},
+      {R"({"input":[1.5]})", "\"input[0]\"", "not an integer"},
+      {R"({"input":["a",7]})", "\"input[1]\"", "a number"},
+      {R"({"input":["a",["b"]]})", "\"input[1][0]\"", "a string"},
+      {R"({"input":["a","b",{}]})", "\"input[2]\"", "an object"},
+      {R"({"input":[["a"]]})", "\"input[0][0]\"", "a string"},
+      {R"({"input":[[1,2],null]})", "\"input[1]\"", "null"},
+      {R"({"input":[[101,102],[101,1.5,102]]})", "\"input[1][1]\"", "not an integer"},
+      {R"({"input":[[101,102],[101,[5]]]})", "\"input[1][1]\"", "an array"},
+      {R"({"input":[[101,102],[101,102,false]]})", "\"input[1][2]\"", "a boolean"},
+      {R"({"input":[101,102,"a"]})", "\"input[2]\"", "a string"},
+      {R"({"input":[101,102,[1]]})", "\"input[2]\"", "an array"},
+      {R"({"input":[101,102,1.5]})", "\"input[2]\"", "not an integer"},
+      {R"({"input":[101,102,{}]})", "\"input[2]\"", "an object"},
+      {R"({"input":[[101,102],[]]})", "\"input[1]\"", "empty"},
+      {R"({"input":[101,300]})", "\"input[1]\"", "token id 300 "},
+      {R"({"input":[[1],[101,-3]]})", "\"input[1][1]\"", "token id -3 "},
+  };
+  for (const auto& row : rows) {
+    const auto body = openai(row.body);
+    ASSERT_FALSE(body) << row.body;
+    EXPECT_NE(body.error().message.find(row.element), std::string::npos) << row.body << body.error().message;
+    EXPECT_NE(body.error().message.find(row.found), std::string::npos) << row.body << body.error().message;
+  }
+}
+
+TEST(BodyReader, integers_beyond_64_bits_are_integers) {
+  using namespace std::string_literals;
+  for (const std::string& digits :
+       {"18446744073709551615"s, "9223372036854775808"s, "1000000000000000000000000000000"s,
+        "-1000000000000000000000000000000"s, "-9223372036854775809"s}) {
+    const auto id = openai("{\"input\":[101," + digits + "]}");
+    ASSERT_FALSE(id);
+    EXPECT_EQ(id.error().code, "invalid_value");
+    EXPECT_NE(id.error().message.find("\"input[1]\": token id " + digits + " is outside"), std::string::npos)
+        << id.error().message;
+    const auto dimensions = openai("{\"input\":\"a\",\"dimensions\":" + digits + "}");
+    ASSERT_FALSE(dimensions);
+    EXPECT_EQ(dimensions.error().code, "invalid_value");
+    EXPECT_NE(dimensions.error().message.find("found " + digits), std::string::npos)
+        << dimensions.error().message;
+    EXPECT_TRUE(openai("{\"input\":\"a\",\"seed\":" + digits + "}"));
+  }
+}
+
 TEST(BodyReader, refuses_deep_nesting_also_below_ignored_keys) {
   const std::string deep = R"({"input":"a","extra":)" + std::string(1'000'000, '[');
   EXPECT_NE(openai(deep).error().message.find("deeper than 64"), std::string::npos);

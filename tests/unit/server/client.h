@@ -48,8 +48,8 @@ class Client {
     }
     return true;
   }
-  // The next answer on the connection, within `timeout_ms`.
-  Answer receive(int timeout_ms = 20'000) {
+  // The next answer on the connection, within `timeout_ms`. `has_body`: false for the answer to HEAD.
+  Answer receive(int timeout_ms = 20'000, bool has_body = true) {
     Answer answer;
     size_t end = std::string::npos;
     while ((end = buffer_.find("\r\n\r\n")) == std::string::npos)
@@ -68,8 +68,8 @@ class Client {
       answer.headers[name] = colon == std::string::npos ? "" : line.substr(colon + 2);
       line_begin = line_end;
     }
-    const size_t length =
-        answer.headers.contains("content-length") ? std::stoul(answer.headers["content-length"]) : 0;
+    const bool announced = has_body && answer.headers.contains("content-length");
+    const size_t length = announced ? std::stoul(answer.headers["content-length"]) : 0;
     while (buffer_.size() < length)
       if (!fill(timeout_ms)) return answer;
     answer.body = buffer_.substr(0, length);
@@ -92,6 +92,10 @@ class Client {
   Answer get(const std::string& path, const std::string& headers = "") {
     send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
     return receive();
+  }
+  Answer head(const std::string& path) {
+    send("HEAD " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    return receive(20'000, /*has_body=*/false);
   }
   static std::string request(const std::string& method, const std::string& path, const std::string& body,
                              const std::string& headers = "") {

@@ -3,18 +3,28 @@
 // in.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <limits>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "models/embedder.h"
+#include "runtime/module.h"
 
 namespace edge_infer::testing {
 
-constexpr int32_t kBegin = 1, kEnd = 2, kPoison = 3;
+constexpr int32_t kBegin = 1, kEnd = 2;
+// Ids at which the model fails: by a defect, by weights that give NaN (reported, or left in the vector), by
+// something it cannot do.
+constexpr int32_t kPoison = 3, kReportedNan = 4, kSilentNan = 5, kCannot = 6;
+// In the messages of those failures.
+constexpr const char* kModelPath = "/secret/model";
 
 class FakeTokenizer final : public Tokenizer {
  public:
@@ -56,7 +66,8 @@ class FakeEmbedder final : public Embedder {
   int waiting_calls() const override { return waiting; }
   int64_t bulk_tokens() const override { return bulk; }
 
-  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out) const override {
+  Status embed_tokens(std::span<const std::span<const int32_t>> texts, std::span<float> out,
+                      EntryPin* pin = nullptr) const override {
     ++calls;
     {
       std::unique_lock lock(mutex_);
@@ -66,15 +77,25 @@ class FakeEmbedder final : public Embedder {
       --waiting_;
     }
     int64_t tokens = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      std::vector<int32_t>& batch = batches.emplace_back(pin).first_ids;
+      for (const auto& text : texts) batch.push_back(text.size() > 1 ? text[1] : 0);
+    }
     for (size_t i = 0; i < texts.size(); ++i) {
       tokens += static_cast<int64_t>(texts[i].size());
       ++texts_embedded;
       for (const int32_t id : texts[i]) {
         if (id < 0 || id >= 300 || texts[i].size() > kMaxLength || texts[i].empty())
           return fail(ErrorCode::kInvalidArgument, "id {} should not have come", id);
-        if (id == kPoison) return fail(ErrorCode::kInternal, "poisoned");
+        if (id == kPoison) return fail(ErrorCode::kInternal, "\"{}\": poisoned", kModelPath);
+        if (id == kReportedNan) return fail(ErrorCode::kCorruption, "\"{}\": not finite", kModelPath);
+        if (id == kCannot) return fail(ErrorCode::kUnsupported, "\"{}\": no entry serves", kModelPath);
       }
       vector_of(texts[i], out.subspan(i * kDimensions, kDimensions));
+      if (std::ranges::find(texts[i], kSilentNan) != texts[i].end())
+        out[i * kDimensions] = std::numeric_limits<float>::quiet_NaN();
+      if (broken) return fail(ErrorCode::kCorruption, "\"{}\": not finite", kModelPath);
     }
     int64_t largest = largest_batch.load();
     while (tokens > largest && !largest_batch.compare_exchange_weak(largest, tokens)) {
@@ -84,7 +105,7 @@ class FakeEmbedder final : public Embedder {
     return {};
   }
   Result<std::vector<float>> embed(std::span<const std::string> texts, std::string_view prompt_text,
-                                   std::vector<Encoding>* = nullptr) const override {
+                                   std::vector<Encoding>* = nullptr, EntryPin* = nullptr) const override {
     if (prompt_text == "unable: ") return fail(ErrorCode::kUnsupported, "the model cannot take this prompt");
     std::vector<float> out(texts.size() * kDimensions);
     Encoding encoding;
@@ -94,6 +115,22 @@ class FakeEmbedder final : public Embedder {
     }
     return out;
   }
+
+  // Better kernels serve from now on.
+  void change_kernels() {
+    const std::lock_guard lock(mutex_);
+    present_ = std::make_shared<EntryPin>();
+  }
+  std::shared_ptr<EntryPin> pin() const override {
+    const std::lock_guard lock(mutex_);
+    return present_;
+  }
+  // Of each forward, its pin and the second id of each text. Read when nothing runs.
+  struct Batch {
+    EntryPin* pin;
+    std::vector<int32_t> first_ids{};
+  };
+  mutable std::vector<Batch> batches;
 
   // While closed, forwards wait; wait_until_held returns once one does.
   void close_gate() { set_gate(true); }
@@ -106,6 +143,7 @@ class FakeEmbedder final : public Embedder {
   mutable std::atomic<int> calls{0}, texts_embedded{0};
   mutable std::atomic<int64_t> largest_batch{0};
   std::atomic<int64_t> microseconds_per_token{0};
+  std::atomic<bool> broken{false};  // every forward gives NaN
   int64_t max_tokens = kMaxBatchTokens, bulk = kBulkTokens;
   int waiting = 0;
 
@@ -129,6 +167,7 @@ class FakeEmbedder final : public Embedder {
 
   FakeTokenizer tokenizer_;
   EmbeddingSpace space_{"fake", "fake", kDimensions};
+  std::shared_ptr<EntryPin> present_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   mutable int waiting_ = 0;

@@ -77,6 +77,34 @@ TEST_F(Faults, a_failing_request_harms_no_other_of_its_batch) {
             std::string::npos);
 }
 
+TEST_F(Faults, a_failure_of_the_model_that_would_repeat_is_no_5xx_and_names_no_file) {
+  start();
+  const struct {
+    int32_t id;
+    int status;
+    const char* code;
+  } rows[] = {{kReportedNan, 422, "embedding_not_finite"},
+              {kSilentNan, 422, "embedding_not_finite"},
+              {kCannot, 422, "unsupported_input"},
+              {kPoison, 500, "internal_error"}};
+  for (const auto& row : rows)
+    for (const char* route : {"/v1/embeddings", "/embed"}) {
+      const std::string key = route == std::string("/embed") ? "inputs" : "input";
+      Client client(port());
+      const Answer answer = client.post(route, "{\"" + key + "\":[[1," + std::to_string(row.id) + ",2]]}");
+      EXPECT_EQ(answer.status, row.status) << row.id << answer.body;
+      EXPECT_EQ(parse(answer)["error"]["code"], row.code) << answer.body;
+      EXPECT_EQ(answer.body.find("secret"), std::string::npos) << answer.body;
+    }
+  expect_good_request();
+  embedder_.broken = true;
+  const Answer health = Client(port()).get("/health");
+  EXPECT_EQ(health.status, 503);
+  EXPECT_EQ(parse(health)["error"]["code"], "unhealthy");
+  EXPECT_NE(health.body.find("not finite"), std::string::npos) << health.body;
+  EXPECT_EQ(health.body.find("secret"), std::string::npos) << health.body;
+}
+
 TEST_F(Faults, requests_that_wait_share_one_batch_of_bounded_tokens) {
   start();
   embedder_.close_gate();
@@ -176,6 +204,61 @@ TEST_F(Faults, slow_heads_and_bodies_time_out_without_holding_up_others) {
   EXPECT_TRUE(body.closed_by_server());
   EXPECT_TRUE(idle.closed_by_server());
   expect_good_request();
+}
+
+// Sends a byte each 50 ms until the server closes; the seconds that took, or 20.
+double seconds_until_closed(Client& client) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto spent = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  while (spent() < 20 && !client.closed_by_server(50)) client.send("x");
+  return spent();
+}
+
+TEST_F(Faults, the_time_of_a_head_runs_from_its_first_byte) {
+  ServerOptions options = defaults();
+  options.header_timeout = milliseconds(300);
+  start(std::move(options));
+  Client stalled(port()), dribbling(port()), idle(port()), second(port()), pipelined(port());
+  stalled.send("GET /health HTTP/1.1\r\nX: ");
+  EXPECT_TRUE(stalled.closed_by_server(10'000));
+  dribbling.send("G");
+  EXPECT_LT(seconds_until_closed(dribbling), 10);
+  EXPECT_EQ(second.get("/v1/models").status, 200);
+  second.send("GET /health HTTP/1.1\r\nX: ");
+  EXPECT_LT(seconds_until_closed(second), 10);
+  pipelined.send("GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal");
+  EXPECT_EQ(pipelined.receive().status, 200);
+  EXPECT_TRUE(pipelined.closed_by_server(10'000));
+  // Longer than a head may take: the time between requests is another.
+  EXPECT_EQ(idle.get("/v1/models").status, 200);
+}
+
+TEST_F(Faults, the_time_of_a_body_is_one_for_all_of_it) {
+  ServerOptions options = defaults();
+  options.body_timeout = milliseconds(300);
+  start(std::move(options));
+  Client client(port());
+  client.send(
+      "POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+      "5000\r\n\r\n{");
+  EXPECT_LT(seconds_until_closed(client), 10);
+}
+
+TEST_F(Faults, an_idle_connection_has_its_own_time) {
+  ServerOptions options = defaults();
+  options.idle_timeout = milliseconds(1500);
+  start(std::move(options));
+  Client slow(port());
+  slow.send("GET /v1/models HTTP/1.1\r\n");
+  Client used(port());
+  EXPECT_EQ(used.get("/v1/models").status, 200);
+  Client fresh(port());
+  EXPECT_TRUE(fresh.closed_by_server(10'000));
+  EXPECT_TRUE(used.closed_by_server(10'000));
+  slow.send("Host: localhost\r\n\r\n");
+  EXPECT_EQ(slow.receive().status, 200);
 }
 
 TEST_F(Faults, connections_beyond_the_limit_are_told_so) {

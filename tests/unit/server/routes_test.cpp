@@ -154,12 +154,12 @@ TEST_F(Routes, metrics_count_what_happened) {
   client.post("/v1/embeddings", "{}");
   client.post("/v1/embeddings", R"({"input":[1.5]})");
   const std::string text = client.get("/metrics").body;
-  for (const char* line :
-       {"te_request_count{method=\"single\"} 1", "te_request_count{method=\"batch\"} 1",
-        "te_request_success 2", "te_request_failure{err=\"validation\"} 2", "te_embed_count 3",
-        "te_embed_success 3", "te_queue_size 0", "te_request_duration_count 2",
-        "te_batch_next_size_bucket{le=\"+Inf\"} 2", "edge_infer_tokens_total 9",
-        "edge_infer_http_responses_total{code=\"400\"} 2", "edge_infer_connections 1"})
+  for (const char* line : {"te_request_count{method=\"single\"} 1", "te_request_count{method=\"batch\"} 1",
+                           "te_request_count{method=\"unread\"} 2", "te_request_success 2",
+                           "te_request_failure{err=\"validation\"} 2", "te_embed_count 3",
+                           "te_embed_success 3", "te_queue_size 0", "te_request_duration_count 2",
+                           "te_batch_next_size_bucket{le=\"+Inf\"} 2", "edge_infer_tokens_total 9",
+                           "edge_infer_http_responses_total{code=\"400\"} 2", "edge_infer_connections 1"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
 
@@ -193,7 +193,7 @@ TEST_F(Routes, every_refusal_is_a_nested_error_with_its_status) {
       {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nContent-Type: "
              "application/json\r\n",
              good),
-       400, "", "missing_host"},
+       400, "", "duplicate_header"},
       {plain("POST /embed HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\n", good), 403,
        "", "host_not_allowed"},
       {plain("POST /embed HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: "
@@ -250,7 +250,13 @@ TEST_F(Routes, another_address_than_loopback_needs_a_key) {
   const auto refused = Server::start(embedder_, options);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("EDGE_INFER_API_KEY"), std::string::npos);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Server::check(options).error().code, ErrorCode::kInvalidArgument);
+  options.service.access.api_key = "k3y\n";
+  EXPECT_EQ(Server::check(options).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(Server::start(embedder_, options));
   options.service.access.api_key = "k3y";
+  EXPECT_TRUE(Server::check(options));
   start(std::move(options));
   Client client(port());
   EXPECT_EQ(client.post("/v1/embeddings", R"({"input":"a"})").status, 401);

@@ -1,4 +1,4 @@
-#include "runtime/executor/worker_pool.h"
+#include "runtime/executor/team_threads.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ class SignalsBlocked {
 }  // namespace
 
 // A thread. Outside of `state` all is its owner's: the pool's while it is free, then the call's that took it.
-struct alignas(64) WorkerPool::Slot {
+struct alignas(64) TeamThreads::Slot {
   std::atomic<int32_t> state{kAwake};
   Job* job = nullptr;
   int worker = 0;
@@ -43,18 +43,18 @@ struct alignas(64) WorkerPool::Slot {
   Slot* asleep = nullptr;  // the next that is to be woken
 };
 
-struct WorkerPool::Job {
+struct TeamThreads::Job {
   Body body;
   void* context;
   std::atomic<Slot*> asleep{nullptr};  // threads that nobody has woken yet
 };
 
-WorkerPool& WorkerPool::instance() {
-  static WorkerPool* const pool = new WorkerPool;
+TeamThreads& TeamThreads::instance() {
+  static TeamThreads* const pool = new TeamThreads;
   return *pool;
 }
 
-void WorkerPool::run(int workers, Body body, void* context, Late late) {
+void TeamThreads::run(int workers, Body body, void* context, Late late) {
   Slot* const chain = take(workers - 1, late);
   Job job{body, context};
   Slot* asleep = nullptr;
@@ -75,7 +75,7 @@ void WorkerPool::run(int workers, Body body, void* context, Late late) {
   give_back(chain);
 }
 
-void WorkerPool::wake(Job& job, int count) {
+void TeamThreads::wake(Job& job, int count) {
   Slot* slot = job.asleep.load(std::memory_order_acquire);
   while (count > 0 && slot != nullptr) {
     if (!job.asleep.compare_exchange_weak(slot, slot->asleep, std::memory_order_acq_rel)) continue;
@@ -86,7 +86,7 @@ void WorkerPool::wake(Job& job, int count) {
   }
 }
 
-void WorkerPool::collect(Job& job, Slot* chain, Late late) {
+void TeamThreads::collect(Job& job, Slot* chain, Late late) {
   if (late == Late::kLeftOut) {
     // Nobody will wake these any more.
     Slot* next = nullptr;
@@ -113,7 +113,7 @@ void WorkerPool::collect(Job& job, Slot* chain, Late late) {
   }
 }
 
-void WorkerPool::serve(Slot& slot) {
+void TeamThreads::serve(Slot& slot) {
   for (;;) {
     for (int i = 0; i < kSpins && slot.state.load(std::memory_order_relaxed) != kPosted; ++i) pause_cpu();
     int32_t state = kAwake;
@@ -129,7 +129,7 @@ void WorkerPool::serve(Slot& slot) {
   }
 }
 
-WorkerPool::Slot* WorkerPool::take(int count, Late late) {
+TeamThreads::Slot* TeamThreads::take(int count, Late late) {
   Slot* chain = nullptr;
   Slot** end = &chain;
   {
@@ -158,7 +158,7 @@ WorkerPool::Slot* WorkerPool::take(int count, Late late) {
   return chain;
 }
 
-void WorkerPool::give_back(Slot* chain) {
+void TeamThreads::give_back(Slot* chain) {
   if (chain == nullptr) return;
   Slot* last = chain;
   while (last->next != nullptr) last = last->next;

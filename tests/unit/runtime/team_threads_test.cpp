@@ -21,7 +21,7 @@ void rest(int round) {
   if (round % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(round % 7 * 100));
 }
 
-TEST(WorkerPool, every_worker_runs_once_on_a_thread_of_its_own) {
+TEST(TeamThreads, every_worker_runs_once_on_a_thread_of_its_own) {
   for (int round = 0; round < 200; ++round) {
     rest(round);
     const int workers = 1 + round % 9;
@@ -39,7 +39,7 @@ TEST(WorkerPool, every_worker_runs_once_on_a_thread_of_its_own) {
   }
 }
 
-TEST(WorkerPool, nobody_begins_after_a_helped_call_has_returned) {
+TEST(TeamThreads, nobody_begins_after_a_helped_call_has_returned) {
   for (int round = 0; round < 2000; ++round) {
     rest(round);
     // Dies at the end of the round: a late worker would touch it.
@@ -60,7 +60,7 @@ TEST(WorkerPool, nobody_begins_after_a_helped_call_has_returned) {
   }
 }
 
-TEST(WorkerPool, no_wake_up_is_lost_after_workers_were_left_out) {
+TEST(TeamThreads, no_wake_up_is_lost_after_workers_were_left_out) {
   for (int round = 0; round < 1000; ++round) {
     auto nothing = [](int) {};
     run_helped(1 + round % 12, nothing);
@@ -74,7 +74,7 @@ TEST(WorkerPool, no_wake_up_is_lost_after_workers_were_left_out) {
   }
 }
 
-TEST(WorkerPool, helpers_share_the_work_of_a_call) {
+TEST(TeamThreads, helpers_share_the_work_of_a_call) {
   std::atomic<int> most{0};
   for (int round = 0; round < 50; ++round) {
     std::atomic<int> next{0}, done{0}, helpers{0};
@@ -93,7 +93,7 @@ TEST(WorkerPool, helpers_share_the_work_of_a_call) {
   EXPECT_EQ(most, 4);
 }
 
-TEST(WorkerPool, teams_within_teams_of_several_callers) {
+TEST(TeamThreads, teams_within_teams_of_several_callers) {
   std::atomic<int64_t> sum{0};
   std::vector<std::jthread> callers;
   for (int caller = 0; caller < 4; ++caller)
@@ -111,7 +111,7 @@ TEST(WorkerPool, teams_within_teams_of_several_callers) {
   EXPECT_EQ(sum, 4 * 50 * 2 * (1 + 2 + 3));
 }
 
-TEST(WorkerPool, signals_are_left_to_the_host) {
+TEST(TeamThreads, signals_are_left_to_the_host) {
   std::atomic<int> blocked{0};
   auto body = [&](int worker) {
     if (worker == 0) return;
@@ -126,7 +126,7 @@ TEST(WorkerPool, signals_are_left_to_the_host) {
   EXPECT_EQ(::sigismember(&mask, SIGTERM), 0);
 }
 
-TEST(WorkerPool, idle_workers_use_no_processor_time) {
+TEST(TeamThreads, idle_workers_use_no_processor_time) {
   auto nothing = [](int) {};
   run_team(8, nothing);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -1,4 +1,4 @@
-// WorkerPool: the process' worker threads, kept from call to call and shared by all callers. A thread that
+// TeamThreads: the process' worker threads, kept from call to call and shared by all callers. A thread that
 // has nothing to do spins for some tens of microseconds, then sleeps: calls that follow each other find it
 // awake, and an idle process uses no processor time. Sleepers are woken in a tree, as one thread would take
 // long to wake many.
@@ -18,7 +18,7 @@ inline void pause_cpu() {
 }
 inline constexpr int kSpins = 2000;  // 30 to 100 us, by what a pause takes
 
-class WorkerPool {
+class TeamThreads {
  public:
   using Body = void (*)(void* context, int worker);
   enum class Late {
@@ -27,7 +27,7 @@ class WorkerPool {
   };
 
   // Never destroyed: its threads outlive every object with static storage.
-  static WorkerPool& instance();
+  static TeamThreads& instance();
 
   // body(0) on the calling thread, body(1..workers-1) on threads of the pool, each once; returns when all
   // that began have returned. Calls may be nested, and made by any number of threads. Allocates only where

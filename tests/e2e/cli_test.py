@@ -154,8 +154,6 @@ r = cli("index", "--db", db, "--json", "--model", MODEL, documents, tmp / "dokum
 events = r.json_lines()
 check(r.code == 1 and "dokuments" in r.err and "no such file" in r.err, f"a mistyped path is an error: {r.code} {r.err}")
 check(events[-1]["event"] == "summary" and events[-1]["unchanged"] == 1 and events[-1]["failed"] == 2, f"the others are indexed: {events[-1]}")
-empty = cli("index", "--db", db, "--json", "--model", MODEL, "")
-check(empty.code == 1 and "no such file" in empty.err and empty.json_lines()[-1]["deleted"] == 0, f"an empty path is a missing one: {empty.code} {empty.err}")
 if pathlib.Path(PDFIUM).exists():
     shutil.copy(next((ROOT / "samples/documents").rglob("*.pdf")), documents / "sheet.pdf")
     without = {**env, "EDGE_INFER_PDFIUM": "/nonexistent"}

@@ -108,8 +108,8 @@ int run_index(const IndexArguments& a) {
   report->summary(*summary);
   for (const std::string& path : summary->missing)
     report_error(
-        {ErrorCode::kNotFound, fmt::format("{}: no such file or directory; the other paths are indexed",
-                                           path.empty() ? "\"\"" : path_for_terminal(path))});
+        {ErrorCode::kNotFound,
+         fmt::format("{}: no such file or directory; the other paths are indexed", path_for_terminal(path))});
   if (!summary->cancelled) return summary->missing.empty() ? 0 : kPathMissing;
   fmt::print(stderr, "edge-infer: interrupted; what was indexed is kept, run again to go on\n");
   return kInterrupted;

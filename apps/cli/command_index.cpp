@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kPassageTokens = 256;
 constexpr int64_t kOverlapTokens = 32;
 // Raised when readers or chunker deliver something else for the same file: such files are then read again.
-constexpr int kReaderVersion = 2;
+constexpr int kReaderVersion = 3;
 constexpr int kInterrupted = 1, kPathMissing = 1;
 
 struct IndexArguments {
@@ -61,9 +61,13 @@ DocumentSource document_source(const Embedder& embedder) {
   options.overlap_tokens = std::min(kOverlapTokens, options.max_tokens / 8);
   options.prompt = embedder.role_prompt("document");
   DocumentSource source;
-  source.read = [](const std::filesystem::path& path) { return read_document(path); };
-  source.chunk = [&embedder, options](const Document& document) {
-    return chunk_document(document, embedder.tokenizer(), options);
+  source.read = [](const std::filesystem::path& path, const StopReading& stop) {
+    return read_document(path, ReadLimits{}, stop);
+  };
+  source.chunk = [&embedder, options](const Document& document, const StopReading& stop) {
+    ChunkOptions stoppable = options;
+    stoppable.stop = stop;
+    return chunk_document(document, embedder.tokenizer(), stoppable);
   };
   source.version = fmt::format("{}:{}:{}", kReaderVersion, options.max_tokens, options.overlap_tokens);
   return source;

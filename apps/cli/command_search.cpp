@@ -1,6 +1,7 @@
 // edge-infer search: passages of an index that answer a query.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -57,32 +58,16 @@ void print_json(const SearchHit& hit) {
   std::fwrite(line.data(), 1, line.size(), stdout);
 }
 
-// White space collapsed, control characters left out: a document must not move the reader's cursor.
-std::string one_line(std::string_view text) {
-  std::string out;
-  bool space = false;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte <= ' ' || byte == 0x7f) {
-      space = !out.empty();
-      continue;
-    }
-    if (std::exchange(space, false)) out += ' ';
-    out += c;
-  }
-  return out;
-}
-
 void print_passage(size_t rank, const SearchHit& hit) {
   fmt::print("{}. {}", rank, path_for_terminal(hit.path));
   if (hit.page > 0) fmt::print(", page {}", hit.page);
   fmt::print(" [{}-{}]  score {:.4f}\n", hit.start, hit.end, hit.score);
-  if (!hit.heading.empty()) fmt::print("   # {}\n", one_line(hit.heading));
-  fmt::print("   {}\n\n", one_line(hit.text));
+  if (!hit.heading.empty()) fmt::print("   # {}\n", line_for_terminal(hit.heading));
+  fmt::print("   {}\n\n", line_for_terminal(hit.text));
 }
 
 int run_search(const SearchArguments& a) {
-  if (one_line(a.query).empty()) return report_usage("the query is empty");
+  if (line_for_terminal(a.query).empty()) return report_usage("the query is empty");
   std::unique_ptr<Embedder> embedder;
   const auto hits = search(a, embedder);
   if (!hits) return report_error(hits.error());
@@ -107,7 +92,8 @@ void add_search_command(CLI::App& app, int& exit_code) {
   auto a = std::make_shared<SearchArguments>();
   command->add_option("--db", a->index_file, "index file")->required();
   command->add_option("--model", a->model, "model; the one recorded in the index where it is not given");
-  command->add_option("--top", a->top, "passages to print")->check(integer_from(1, kMaxTop));
+  command->add_option("--top", a->top, "passages to print")
+      ->check(integer_from(1, std::numeric_limits<int64_t>::max()));
   command->add_option("--mode", a->mode, "hybrid | vector | text")
       ->check(CLI::IsMember({"hybrid", "vector", "text"}));
   command->add_flag("--json", a->json, "print one JSON object a passage");

@@ -67,6 +67,18 @@ std::string clock_time(double seconds) {
   return fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
+// What a line of so many columns has room for: the time left before passages, passages before speed.
+std::string progress_text(const IndexProgress& p, size_t columns) {
+  const std::string files = fmt::format(" {}/{}", p.files_done, p.files_total);
+  const std::string chunks = fmt::format("  {} chunks", p.chunks);
+  const std::string speed = fmt::format("  {:.0f} tokens/s", p.tokens_per_second);
+  const std::string left = "  ETA " + (p.eta_seconds < 0 ? "-:--" : clock_time(p.eta_seconds));
+  for (std::string text :
+       {files + " files" + chunks + speed + left, files + " files" + chunks + left, files + " files" + left})
+    if (text.size() <= columns) return text;
+  return (files + left).substr(0, columns);
+}
+
 // Skipped files are mostly pictures and the like: by reason, with a few names each.
 constexpr size_t kNamesPerReason = 5;
 
@@ -82,11 +94,9 @@ class TerminalReport final : public IndexReport {
 
   void progress(const IndexProgress& p) override {
     if (!terminal_) return;
-    const std::string text =
-        fmt::format(" {}/{} files  {} chunks  {:.0f} tokens/s  ETA {}", p.files_done, p.files_total, p.chunks,
-                    p.tokens_per_second, p.eta_seconds < 0 ? "-:--" : clock_time(p.eta_seconds));
     winsize size{};
     const int columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    const std::string text = progress_text(p, static_cast<size_t>(std::max(columns - 1, 1)));
     const int width = std::clamp(columns - static_cast<int>(text.size()) - 3, 0, 40);
     std::string bar;
     if (width >= 5) {
@@ -96,7 +106,7 @@ class TerminalReport final : public IndexReport {
       bar = fmt::format("[{}{}]", std::string(static_cast<size_t>(full), '#'),
                         std::string(static_cast<size_t>(width - full), '.'));
     }
-    fmt::print(stderr, "\r\x1b[K{}{}", bar, text.substr(0, static_cast<size_t>(std::max(columns - 1, 1))));
+    fmt::print(stderr, "\r\x1b[K{}{}", bar, text);
     std::fflush(stderr);
     shown_ = true;
   }

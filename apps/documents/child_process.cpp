@@ -18,17 +18,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// How often ChildRun::stop is asked.
+constexpr int kStopIntervalMs = 50;
+
 int milliseconds_until(Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<int64_t>(left + 1, 0, 1 << 30));
 }
 
-// Reads to the end of the pipe, the deadline or the limit.
+// Reads to the end of the pipe, the deadline, the limit or the wish to stop.
 void collect(int pipe, const ChildRun& run, Clock::time_point deadline, ChildOutcome& outcome) {
   std::array<char, 65536> buffer;
   while (true) {
     pollfd wait{pipe, POLLIN, 0};
-    const int ready = ::poll(&wait, 1, milliseconds_until(deadline));
+    if (run.stop && run.stop()) {
+      outcome.stopped = true;
+      return;
+    }
+    const int left = milliseconds_until(deadline);
+    const int ready = ::poll(&wait, 1, run.stop ? std::min(left, kStopIntervalMs) : left);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) {
       outcome.timed_out = Clock::now() >= deadline;
@@ -68,7 +76,7 @@ Result<ChildOutcome> run_child(const ChildRun& run) {
     outcome.too_much_output = true;
   }
   // The pipe closes when the child ends; one that closed it by itself and lives on gets a moment to leave.
-  const bool ended = !outcome.timed_out && !outcome.too_much_output;
+  const bool ended = !outcome.timed_out && !outcome.too_much_output && !outcome.stopped;
   const SubprocessEnd end = child.wait(ended ? std::clamp(milliseconds_until(deadline), 1, 1000) : 0);
   outcome.signal = end.signal;
   outcome.status = end.status;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ChildRun {
   int input = -1;                      // becomes the child's descriptor 0; stays the caller's here
   int64_t output_bytes = 0;            // most that it may write
   int64_t time_ms = 0;                 // wall-clock until SIGKILL
+  std::function<bool()> stop = {};     // asked every 50 ms; true: SIGKILL
 };
 
 struct ChildOutcome {
@@ -25,7 +27,7 @@ struct ChildOutcome {
   // How it ended: exit status, or the signal that killed it (0: none). Unknown (status 0, signal 0) where the
   // host process reaps its children by itself.
   int status = 0, signal = 0;
-  bool timed_out = false, too_much_output = false;
+  bool timed_out = false, too_much_output = false, stopped = false;
 };
 
 // Blocks until the child is gone: it never outlives the call. Errors: kInternal when the program cannot be

@@ -23,14 +23,14 @@ struct Unit {
 class Chunker {
  public:
   Chunker(const Document& document, const Tokenizer& tokenizer, const ChunkOptions& options)
-      : document_(document), tokenizer_(tokenizer), options_(options), cutter_(tokenizer) {
+      : document_(document), tokenizer_(tokenizer), options_(options), cutter_(tokenizer, options.stop) {
     const int64_t prompt = options.prompt.empty() ? 0 : cutter_.count(options.prompt);
     room_ = std::max(kMinTextTokens, options.max_tokens - tokenizer.special_tokens() - prompt);
     most_ = room_ + tokenizer.special_tokens() + prompt;
   }
 
   std::vector<Chunk> run() {
-    for (next_ = 0; next_ < document_.blocks.size(); ++next_) {
+    for (next_ = 0; next_ < document_.blocks.size() && !is_stopped(); ++next_) {
       const Block& block = document_.blocks[next_];
       if (block.kind == Block::Kind::kHeading) {
         add_heading(block);
@@ -44,6 +44,8 @@ class Chunker {
   }
 
  private:
+  bool is_stopped() const { return options_.stop && options_.stop(); }
+
   // --- sections ---
 
   void add_heading(const Block& block) {
@@ -99,6 +101,21 @@ class Chunker {
     return path;
   }
 
+  // The path that all of these headings are on or below. Those without a text of their own are many at once.
+  std::string common_path(const std::vector<Unit>& headings) {
+    // The open path is the last one's; its part behind a heading that is closed by now leads elsewhere.
+    // Blocks of a document lie one behind the other.
+    const Block* shared = headings.back().block;
+    for (const Unit& unit : headings) {
+      if (path_[static_cast<size_t>(unit.block->level)] == unit.block) continue;
+      shared = unit.block;
+      break;
+    }
+    for (const Block* heading : path_)
+      if (heading != nullptr && heading > shared) return path_text(heading);
+    return path_text(nullptr);
+  }
+
   // The size of parts of what has no sentences: one of them still serves as overlap.
   int64_t part() const { return std::clamp<int64_t>(options_.overlap_tokens, 8, room_ / 2); }
 
@@ -115,7 +132,10 @@ class Chunker {
     // A block that fits the next chunk as a whole is not cut for the rest of this one.
     if (open_tokens_ + total > budget() && open_tokens_ * 10 >= budget() * 6 && total <= room_ * 3 / 4)
       flush(true);
-    for (const Piece& piece : pieces) add({&block, piece, false});
+    for (const Piece& piece : pieces) {
+      if (is_stopped()) return;
+      add({&block, piece, false});
+    }
     if (row && block.header) table_header_ = &block;
   }
 
@@ -278,7 +298,7 @@ class Chunker {
     const bool smallest =
         units.size() == 1 && prefix_.empty() && units[0].piece.end - units[0].piece.begin <= 4;
     if (chunk.tokens > most_ && !smallest) return false;
-    chunk.heading = named_ ? heading_ : path_text(nullptr);
+    chunk.heading = named_ ? heading_ : common_path(units);
     place(units, chunk);
     if (chunk.text.find_first_not_of(" \n\t") != std::string::npos) chunks_.push_back(std::move(chunk));
     return true;

@@ -26,6 +26,8 @@ struct ChunkOptions {
   int64_t max_tokens = 256;  // special tokens and prompt included
   int64_t overlap_tokens = 32;
   std::string prompt;  // put in front of every chunk by the embedder; counted here
+  // Asked all the time; true: nobody wants the passages, and it ends early.
+  StopReading stop = {};
 };
 
 // Passages in document order that together hold every word of the document. No passage's `tokens` exceeds

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,26 +49,34 @@ struct Document {
 // The source bytes that block.text[begin, end) came from: the smallest range of whole units that covers it.
 ByteRange source_range(const Block& block, int64_t begin, int64_t end);
 
+// Asked about every 50 ms; true ends a reading with kCancelled. Any thread.
+using StopReading = std::function<bool()>;
+
 struct ReadLimits {
   int64_t file_bytes = int64_t{512} << 20;
   int64_t text_bytes = int64_t{64} << 20;     // extracted text
   int64_t memory_bytes = int64_t{512} << 20;  // of the child process, the file itself not counted
-  int64_t time_ms = 60'000;                   // wall-clock; also the CPU time, rounded up to a second
+  int64_t time_ms = 60'000;                   // of a processor, rounded up to a second; by the clock 4 x this
 };
 
 // Reads one file in a sandboxed child process (DESIGN.md §10): the program edge-infer-read beside this
 // program or library. The format is told from the content, then from the name's ending. Thread-safe; blocks
-// until the child is gone. Errors name the reason as a user would read it, without the path:
+// until the child is gone. A file that grows meanwhile is read as far as it went when it was opened. Errors
+// name the reason as a user would read it, without the path:
 //   kUnsupported        a kind that no reader handles, or nothing to read: no text, no text layer, an empty
 //   file kCorruption         a broken or hostile file, or one whose content contradicts its name
 //   kInvalidArgument    not a regular file (a link, FIFO, folder, device), or encrypted
 //   kResourceExhausted  over a limit
 //   kNotFound, kIoError what the system refused
-//   kInternal           the helper program is missing
-Result<Document> read_document(const std::filesystem::path& path, const ReadLimits& limits = {});
+//   kCancelled          `stop` said so
+//   kInternal           the helper program, or for a pdf libpdfium.so, is missing: nothing is said of the
+//   file
+Result<Document> read_document(const std::filesystem::path& path, const ReadLimits& limits = {},
+                               const StopReading& stop = {});
 
 // The same for a file that the caller has open for reading (so that what it hashed is what is read):
 // `descriptor` stays the caller's and its position does not matter; only the ending of `name` is looked at.
-Result<Document> read_open_document(int descriptor, const std::string& name, const ReadLimits& limits = {});
+Result<Document> read_open_document(int descriptor, const std::string& name, const ReadLimits& limits = {},
+                                    const StopReading& stop = {});
 
 }  // namespace edge_infer

@@ -86,7 +86,7 @@ const std::vector<Piece>& PieceCutter::cut(const Block& block, int64_t max_token
   sentences_.clear();
   split_sentences(block.text, block.kind == Block::Kind::kCode, sentences_);
   const std::string_view text = block.text;
-  for (size_t i = 0; i < sentences_.size();) {
+  for (size_t i = 0; i < sentences_.size() && !(stop_ && stop_());) {
     // A window of whole sentences; a sentence beyond the window is cut at spaces into windows of its own.
     const auto from = static_cast<size_t>(sentences_[i].start);
     size_t last = i;

@@ -16,7 +16,8 @@ struct Piece {
 // Cuts blocks. Keeps its buffers between calls; not thread-safe.
 class PieceCutter {
  public:
-  explicit PieceCutter(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  // `stop`, where there is one, is asked every 64 KiB: true ends cut() early. It outlives the object.
+  PieceCutter(const Tokenizer& tokenizer, const StopReading& stop) : tokenizer_(tokenizer), stop_(stop) {}
 
   // Sentences (lines of code) of at most max_tokens tokens and 32 * max_tokens bytes. Longer ones are cut
   // into pieces of part_tokens: at line ends, else words, else tokens. Linear in the text.
@@ -30,6 +31,7 @@ class PieceCutter {
                     int64_t max_tokens, int64_t part_tokens);
 
   const Tokenizer& tokenizer_;
+  const StopReading& stop_;
   std::vector<TokenSpan> spans_;
   std::vector<ByteRange> sentences_;
   std::vector<Piece> pieces_;

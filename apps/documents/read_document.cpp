@@ -19,6 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Readers may have to share the processor; only one that does not use it at all waits for this.
+constexpr int64_t kClockFactor = 4;
+
 struct Descriptor {
   int fd = -1;
   ~Descriptor() {
@@ -61,8 +64,10 @@ std::string ending_of(const std::string& name) {
 }
 
 std::unexpected<Error> death(const ChildOutcome& outcome, const ReadLimits& limits) {
-  if (outcome.timed_out || outcome.signal == SIGXCPU)
-    return fail(ErrorCode::kResourceExhausted, "reading took longer than {} ms", limits.time_ms);
+  if (outcome.stopped) return fail(ErrorCode::kCancelled, "stopped while it was read");
+  if (outcome.signal == SIGXCPU || outcome.timed_out)
+    return fail(ErrorCode::kResourceExhausted, "reading took longer than {} ms",
+                limits.time_ms * (outcome.timed_out ? kClockFactor : 1));
   if (outcome.too_much_output)
     return fail(ErrorCode::kResourceExhausted, "more than {} bytes of text", limits.text_bytes);
   switch (outcome.signal) {
@@ -95,7 +100,8 @@ void note_sandbox(const ReaderAnswer& answer) {
 
 }  // namespace
 
-Result<Document> read_open_document(int descriptor, const std::string& name, const ReadLimits& limits) {
+Result<Document> read_open_document(int descriptor, const std::string& name, const ReadLimits& limits,
+                                    const StopReading& stop) {
   struct stat st{};
   if (::fstat(descriptor, &st) != 0)
     return fail(ErrorCode::kIoError, "cannot inspect the file: {}", std::strerror(errno));
@@ -105,17 +111,22 @@ Result<Document> read_open_document(int descriptor, const std::string& name, con
                 limits.file_bytes);
   ChildRun run;
   EDGE_INFER_ASSIGN(run.program, reader_program());
-  run.arguments = {ending_of(name), std::to_string(limits.text_bytes), std::to_string(limits.memory_bytes),
-                   std::to_string(limits.time_ms), pdfium_path()};
+  run.arguments = {ending_of(name),
+                   std::to_string(limits.text_bytes),
+                   std::to_string(limits.memory_bytes),
+                   std::to_string(limits.time_ms),
+                   std::to_string(st.st_size),
+                   pdfium_path()};
   run.input = descriptor;
   run.output_bytes = 4 * limits.text_bytes + (int64_t{1} << 20);
-  run.time_ms = limits.time_ms;
+  run.time_ms = limits.time_ms * kClockFactor;
+  run.stop = stop;
   EDGE_INFER_ASSIGN(const ChildOutcome outcome, run_child(run));
   // A whole answer counts even when the child then died; half an answer never does.
   Result<ReaderAnswer> answer = decode_answer(outcome.output, limits, st.st_size);
   if (!answer) {
-    const bool died =
-        outcome.signal != 0 || outcome.timed_out || outcome.too_much_output || outcome.output.empty();
+    const bool died = outcome.signal != 0 || outcome.timed_out || outcome.too_much_output ||
+                      outcome.stopped || outcome.output.empty();
     if (died) return death(outcome, limits);
     return std::unexpected(answer.error());
   }
@@ -123,7 +134,7 @@ Result<Document> read_open_document(int descriptor, const std::string& name, con
   return std::move(answer->document);
 }
 
-Result<Document> read_document(const fs::path& path, const ReadLimits& limits) {
+Result<Document> read_document(const fs::path& path, const ReadLimits& limits, const StopReading& stop) {
   // O_NONBLOCK: a FIFO must not block. O_NOFOLLOW: the caller decides about links.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)};
   if (file.fd < 0) {
@@ -133,7 +144,7 @@ Result<Document> read_document(const fs::path& path, const ReadLimits& limits) {
     const ErrorCode code = error == ENOENT || error == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIoError;
     return fail(code, "cannot open the file: {}", std::strerror(error));
   }
-  return read_open_document(file.fd, path.filename().native(), limits);
+  return read_open_document(file.fd, path.filename().native(), limits, stop);
 }
 
 }  // namespace edge_infer

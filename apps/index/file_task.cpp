@@ -28,15 +28,17 @@ void set_failure(FileTask& task, const Error& error) {
   FileRecord& record = task.record;
   record.reason = error.message;
   record.status = error.code == ErrorCode::kUnsupported ? FileStatus::kSkipped : FileStatus::kFailed;
-  if (error.code == ErrorCode::kNotFound) {
-    task.outcome = FileTask::Outcome::kGone;
-    record.status = FileStatus::kSkipped;
-    record.reason = "vanished while indexing";
-  } else if (error.code == ErrorCode::kCorruption || error.code == ErrorCode::kUnsupported) {
+  if (error.code == ErrorCode::kCorruption || error.code == ErrorCode::kUnsupported) {
     task.outcome = FileTask::Outcome::kReplaced;  // the same bytes would fail again: remembered
   } else {
     task.outcome = FileTask::Outcome::kKept;
   }
+}
+
+void set_vanished(FileTask& task) {
+  task.outcome = FileTask::Outcome::kGone;
+  task.record.status = FileStatus::kSkipped;
+  task.record.reason = "vanished while indexing";
 }
 
 void add_chunk(FileTask& task, Chunk&& chunk, const TokenRules& rules) {
@@ -54,10 +56,11 @@ void add_chunk(FileTask& task, Chunk&& chunk, const TokenRules& rules) {
   task.ids.push_back(std::move(encoding.ids));
 }
 
-Status read_once(FileTask& task, const DocumentSource& source, const TokenRules& rules) {
+Status read_once(FileTask& task, const DocumentSource& source, const TokenRules& rules,
+                 const StopReading& stop) {
   FileRecord& record = task.record;
   EDGE_INFER_ASSIGN(record.stamp, stamp_regular_file(task.found.path));
-  EDGE_INFER_ASSIGN(record.hash, hash_file(task.found.path));
+  EDGE_INFER_ASSIGN(record.hash, hash_file(task.found.path, stop));
   if (task.known && task.known->hash == record.hash && task.known->made_by == source.version) {
     const FileStamp stamp = record.stamp;
     record = *task.known;
@@ -65,12 +68,15 @@ Status read_once(FileTask& task, const DocumentSource& source, const TokenRules&
     task.outcome = FileTask::Outcome::kTouched;
     return {};
   }
-  EDGE_INFER_ASSIGN(const Document document, source.read(task.found.path));
+  EDGE_INFER_ASSIGN(const Document document, source.read(task.found.path, stop));
   record.format = document.format;
   record.title = document.title;
   task.passages.clear();
   task.ids.clear();
-  for (Chunk& chunk : source.chunk(document)) add_chunk(task, std::move(chunk), rules);
+  for (Chunk& chunk : source.chunk(document, stop)) {
+    if (stop()) return fail(ErrorCode::kCancelled, "stopped while it was read");
+    add_chunk(task, std::move(chunk), rules);
+  }
   record.status = task.passages.empty() ? FileStatus::kSkipped : FileStatus::kIndexed;
   record.reason = task.passages.empty() ? "no text in it" : document.note;
   task.outcome = FileTask::Outcome::kReplaced;
@@ -86,18 +92,24 @@ bool settle_by_stamp(FileTask& task, const std::string& version) {
   return true;
 }
 
-void read_task(FileTask& task, const DocumentSource& source, const TokenRules& rules) {
+void read_task(FileTask& task, const DocumentSource& source, const TokenRules& rules,
+               const StopReading& stop) {
   task.record.path = task.found.path;
   task.record.made_by = source.version;
   for (int reading = 1;; ++reading) {
-    const Status status = read_once(task, source, rules);
+    const Status status = read_once(task, source, rules, stop);
     const auto after = stamp_regular_file(task.found.path);
     const bool same = after && *after == task.record.stamp;
-    if (!same && after && reading < kReadings) continue;
+    if (!same && after && reading < kReadings && !stop()) continue;
     if (!status) {
       task.passages.clear();
       task.ids.clear();
-      set_failure(task, status.error());
+      if (!after && after.error().code == ErrorCode::kNotFound)
+        set_vanished(task);
+      else if (!same)
+        set_failure(task, {ErrorCode::kIoError, "changed while it was read: " + status.error().message});
+      else
+        set_failure(task, status.error());
     }
     task.record.stamp = same ? trusted_stamp(task.record.stamp) : FileStamp{};
     // Still changing: what was read is good enough for now, and the next run must not take it for the file's

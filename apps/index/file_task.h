@@ -17,8 +17,10 @@ namespace edge_infer {
 
 // How files become chunks. Passed in, so that tests need neither sandbox nor model.
 struct DocumentSource {
-  std::function<Result<Document>(const std::filesystem::path&)> read;  // thread-safe, as read_document
-  std::function<std::vector<Chunk>(const Document&)> chunk;            // thread-safe
+  // Thread-safe, as read_document. kInternal says nothing about the file.
+  std::function<Result<Document>(const std::filesystem::path&, const StopReading&)> read;
+  // Thread-safe. May end early when it is told to stop.
+  std::function<std::vector<Chunk>(const Document&, const StopReading&)> chunk;
   // Names the reader, the chunker and their options: files made by another version are read again.
   std::string version;
 };
@@ -28,7 +30,7 @@ struct FileTask {
     kUnchanged,  // nothing to write
     kTouched,    // same content under another stamp
     kReplaced,   // record and passages are new
-    kKept,       // could not be read now; what the index holds of it stays
+    kKept,       // could not be read now; what the index holds of it stays, and the next run tries again
     kGone,       // vanished between walk and read
   };
   FoundFile found;
@@ -39,7 +41,7 @@ struct FileTask {
   std::vector<std::vector<int32_t>> ids;  // of each passage: its tokens, special ones and prompt included
   std::vector<size_t> missing;            // passages that must be embedded
   double bytes_counted = 0;               // how much of the file's size progress has counted as done
-  int64_t chunks_counted = 0;             // and how many of its passages
+  int64_t chunks_counted = 0, tokens_counted = 0;  // and how many of its passages, and of tokens embedded
 };
 
 // How passages become tokens; shared by all tasks.
@@ -53,7 +55,9 @@ struct TokenRules {
 bool settle_by_stamp(FileTask& task, const std::string& version);
 
 // Hashes, reads, cuts and tokenizes. Never fails: an error becomes the record's status and reason. A file
-// that changes while it is read is read again, at most three times.
-void read_task(FileTask& task, const DocumentSource& source, const TokenRules& rules);
+// that changes while it is read is read again, at most three times; when that ends with an error, what the
+// index holds of it stays. Soon after `stop` says so it is back, with a task that is of no use.
+void read_task(FileTask& task, const DocumentSource& source, const TokenRules& rules,
+               const StopReading& stop);
 
 }  // namespace edge_infer

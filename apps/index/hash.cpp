@@ -37,7 +37,7 @@ ContentHash hash_bytes(std::string_view bytes) {
   return canonical(XXH3_128bits(bytes.data(), bytes.size()));
 }
 
-Result<ContentHash> hash_file(const std::filesystem::path& path) {
+Result<ContentHash> hash_file(const std::filesystem::path& path, const std::function<bool()>& stop) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (file.fd < 0) return fail(ErrorCode::kIoError, "cannot open: {}", std::strerror(errno));
   struct stat st{};
@@ -52,6 +52,7 @@ Result<ContentHash> hash_file(const std::filesystem::path& path) {
   XXH3_128bits_reset(state.get());
   std::vector<std::byte> buffer(size_t{1} << 18);
   while (true) {
+    if (stop()) return fail(ErrorCode::kCancelled, "stopped while it was read");
     const ssize_t n = ::read(file.fd, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return fail(ErrorCode::kIoError, "cannot read: {}", std::strerror(errno));

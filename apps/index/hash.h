@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -16,7 +17,7 @@ using ContentHash = std::array<std::byte, 16>;
 
 ContentHash hash_bytes(std::string_view bytes);
 // Reads the file in pieces, so any size takes little memory. Never blocks on a FIFO or device: only regular
-// files.
-Result<ContentHash> hash_file(const std::filesystem::path& path);
+// files. `stop` ends it with kCancelled.
+Result<ContentHash> hash_file(const std::filesystem::path& path, const std::function<bool()>& stop);
 
 }  // namespace edge_infer

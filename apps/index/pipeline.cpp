@@ -9,9 +9,12 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "apps/index/part.h"
+#include "apps/index/reading_pool.h"
+#include "apps/index/record_writer.h"
 #include "apps/index/run_report.h"
 #include "apps/index/tsan.h"
 #include "runtime/base/cpu.h"
@@ -22,8 +25,6 @@ namespace {
 
 // Files and parts on their way at a time: a worker each, and as many that are ready for the next free worker.
 constexpr int kTokensPerThread = 2;
-// Records without passages (failures, new stamps) that may wait for the next transaction.
-constexpr size_t kMaxWaitingRecords = 256;
 
 class IndexRun {
  public:
@@ -36,7 +37,9 @@ class IndexRun {
         report_(observer),
         threads_(options.threads > 0 ? options.threads : worker_budget()),
         workers_(threads_ + embedder.waiting_calls()),
-        packer_(std::min(embedder.bulk_tokens(), embedder.max_batch_tokens())) {
+        packer_(std::min(embedder.bulk_tokens(), embedder.max_batch_tokens())),
+        writer_(store, report_),
+        pool_(workers_, [this](FileTask& task) { read_file(task); }) {
     rules_ = {&embedder.tokenizer(), embedder.role_prompt("document"), embedder.max_length()};
   }
 
@@ -45,8 +48,12 @@ class IndexRun {
     walk_ = walk_files(options_.paths, store_.database().path(), cancelled());
     EDGE_INFER_RETURN_IF_ERROR(plan());
     run_pipeline();
+    while (std::shared_ptr<FileTask> late = pool_.wait_late()) {
+      late_ = std::move(late);
+      run_pipeline();
+    }
     if (error_) return std::unexpected(*error_);
-    EDGE_INFER_RETURN_IF_ERROR(write_waiting());
+    EDGE_INFER_RETURN_IF_ERROR(writer_.flush());
     if (!cancelled()) EDGE_INFER_RETURN_IF_ERROR(forget_gone_files());
     return report_.finish(cancelled());
   }
@@ -68,7 +75,10 @@ class IndexRun {
   Status plan() {
     for (const RefusedPath& refused : walk_.refused) report_.refuse(refused);
     for (const std::string& root : walk_.missing) {
-      EDGE_INFER_ASSIGN(const auto below, store_.paths_below(root));
+      std::vector<std::string> below;
+      if (!root.empty()) {
+        EDGE_INFER_ASSIGN(below, store_.paths_below(root));
+      }
       if (below.empty())
         report_.miss(root);
       else
@@ -94,17 +104,21 @@ class IndexRun {
   // cannot see it.
   struct Token {
     std::shared_ptr<FileTask> task;  // none: the token only fetches a part
-    bool last = false;               // no file comes after it
+    bool is_read = false;
+    bool last = false;  // no file comes after it
     Part part;
   };
 
+  // To the end of all files but those that are late.
   void run_pipeline() {
+    ended_ = flushing_ = false;
+    drained_ = false;
     const tbb::global_control workers(tbb::global_control::max_allowed_parallelism,
                                       static_cast<size_t>(workers_));
     tbb::task_arena arena(workers_);
     using tbb::filter_mode;
     for (void* state :
-         {static_cast<void*>(&tasks_), static_cast<void*>(&packer_), static_cast<void*>(&waiting_)})
+         {static_cast<void*>(&tasks_), static_cast<void*>(&packer_), static_cast<void*>(&writer_)})
       tsan_release(state);
     arena.execute([this] {
       tbb::parallel_pipeline(
@@ -122,7 +136,7 @@ class IndexRun {
           }));
     });
     for (void* state :
-         {static_cast<void*>(&tasks_), static_cast<void*>(&packer_), static_cast<void*>(&waiting_)})
+         {static_cast<void*>(&tasks_), static_cast<void*>(&packer_), static_cast<void*>(&writer_)})
       tsan_acquire(state);
   }
 
@@ -138,34 +152,46 @@ class IndexRun {
     }
   }
 
-  // Stage 1: files one by one; but while the packer has more than one part to give, tokens that fetch these.
-  // So a long file is embedded by all workers, and no further file is read before.
+  // Stage 1: files one by one, those that were late first; but while the packer has more than one part to
+  // give, tokens that fetch these. So a long file is embedded by all workers, and no further file is read
+  // before.
   Token* next(tbb::flow_control& control) {
     tsan_acquire(&tasks_);
     auto token = std::make_unique<Token>();
     if (drained_) {
       control.stop();
       token.reset();
-    } else if (!ended_ && (stopping() || (tasks_.empty() && backlog_ == 0))) {
-      ended_ = true;
-      token->last = true;
+    } else if (!ended_ && stopping()) {
+      ended_ = token->last = true;
     } else if (!ended_ && backlog_ == 0) {
-      token->task = std::move(tasks_.back());
-      tasks_.pop_back();
+      token->task = late_ ? std::exchange(late_, nullptr) : pool_.take_late();
+      token->is_read = token->task != nullptr;
+      if (!token->task && tasks_.empty()) {
+        ended_ = token->last = true;
+      } else if (!token->task) {
+        token->task = std::move(tasks_.back());
+        tasks_.pop_back();
+      }
     }
     tsan_release(&tasks_);
     tsan_release(token.get());
     return token.release();
   }
 
-  // Stage 2, parallel.
+  // Stage 2, parallel. A file that is slow to read leaves its token, and comes with another one.
   Token* read(Token* token) {
     tsan_acquire(token);
-    if (token->task && !stopping()) {
-      guarded([&] { read_task(*token->task, source_, rules_); });
+    if (token->task && !token->is_read && !stopping()) {
+      guarded([&] {
+        if (!pool_.read(token->task)) token->task.reset();
+      });
     }
     tsan_release(token);
     return token;
+  }
+
+  void read_file(FileTask& task) {
+    guarded([&] { read_task(task, source_, rules_, [this] { return stopping(); }); });
   }
 
   // Stage 3. A file that was read when the run is told to stop is dropped: the signal may have hit its
@@ -215,67 +241,19 @@ class IndexRun {
   // Stage 5: one transaction for the files that the part finishes and the records that wait.
   void store(Token* raw) {
     tsan_acquire(raw);
-    tsan_acquire(&waiting_);
+    tsan_acquire(&writer_);
     const std::unique_ptr<Token> token(raw);
     guarded([&] {
-      bool documents = false;
-      for (auto& task : token->part.finished) {
-        if (failed_ || !complete(*task)) continue;
-        documents |= !task->passages.empty();
-        waiting_.push_back(std::move(task));
-      }
-      if (documents || waiting_.size() >= kMaxWaitingRecords) {
-        if (Status written = write_waiting(); !written) set_error(written.error());
-      }
+      std::vector<std::shared_ptr<FileTask>> files;
+      for (auto& task : token->part.finished)
+        if (!failed_ && complete(*task)) files.push_back(std::move(task));
+      if (Status written = writer_.add(std::move(files)); !written) set_error(written.error());
     });
-    tsan_release(&waiting_);
-  }
-
-  Status write_waiting() {
-    if (waiting_.empty()) return {};
-    EDGE_INFER_RETURN_IF_ERROR(store_.begin());
-    for (const auto& task : waiting_) {
-      const Status written = write(*task);
-      if (!written) {
-        store_.rollback();
-        return written;
-      }
-    }
-    EDGE_INFER_RETURN_IF_ERROR(store_.commit());
-    for (const auto& task : waiting_) report_.end(*task);
-    waiting_.clear();
-    return {};
-  }
-
-  Status write(const FileTask& task) {
-    switch (task.outcome) {
-      case FileTask::Outcome::kReplaced:
-        return store_.put(task.record, task.passages);
-      case FileTask::Outcome::kTouched:
-        return store_.touch(task.record);
-      case FileTask::Outcome::kGone: {
-        EDGE_INFER_ASSIGN(const bool removed, store_.remove(task.found.path));
-        report_.deleted(removed ? 1 : 0);
-        return {};
-      }
-      case FileTask::Outcome::kUnchanged:
-      case FileTask::Outcome::kKept:
-        break;
-    }
-    return {};
+    tsan_release(&writer_);
   }
 
   Status forget_gone_files() {
-    EDGE_INFER_RETURN_IF_ERROR(store_.begin());
-    for (const std::string& root : walk_.roots) {
-      EDGE_INFER_ASSIGN(const auto below, store_.paths_below(root));
-      for (const std::string& path : below) {
-        if (!walk_.is_gone(path)) continue;
-        EDGE_INFER_ASSIGN(const bool removed, store_.remove(path));
-        report_.deleted(removed ? 1 : 0);
-      }
-    }
-    EDGE_INFER_RETURN_IF_ERROR(store_.commit());
+    EDGE_INFER_RETURN_IF_ERROR(writer_.forget_gone(walk_));
     known_vectors_.reset();  // its connection would keep freed pages from being given back
     return store_.compact();
   }
@@ -293,6 +271,7 @@ class IndexRun {
 
   // Stage 1.
   std::vector<std::shared_ptr<FileTask>> tasks_;
+  std::shared_ptr<FileTask> late_;  // the next one, where that was late
   bool ended_ = false;
   // Stage 3.
   std::unique_ptr<IndexStore> known_vectors_;
@@ -302,18 +281,24 @@ class IndexRun {
   std::atomic<int64_t> backlog_{0};
   std::atomic<bool> drained_{false};
   // Stage 5.
-  std::vector<std::shared_ptr<FileTask>> waiting_;
+  RecordWriter writer_;
 
   std::mutex mutex_;  // the first error
   std::optional<Error> error_;
   std::atomic<bool> failed_{false};
+
+  ReadingPool pool_;  // ends before what its readings use
 };
 
 }  // namespace
 
 Result<IndexSummary> index_files(IndexStore& store, const Embedder& embedder, const DocumentSource& source,
                                  const IndexOptions& options, IndexObserver& observer) {
-  return IndexRun(store, embedder, source, options, observer).run();
+  try {
+    return IndexRun(store, embedder, source, options, observer).run();
+  } catch (const std::system_error& e) {
+    return fail(ErrorCode::kResourceExhausted, "cannot start the threads that read files: {}", e.what());
+  }
 }
 
 }  // namespace edge_infer

@@ -64,7 +64,8 @@ void RunReport::embedded(const Part& part) {
   for (const PassageOfTask& p : part.passages) {
     ++chunks_done_;
     ++p.task->chunks_counted;
-    summary_.tokens += p.task->passages[p.passage].tokens;
+    tokens_done_ += p.task->passages[p.passage].tokens;
+    p.task->tokens_counted += p.task->passages[p.passage].tokens;
     count_bytes(*p.task, weight(*p.task) / static_cast<double>(p.task->missing.size()));
   }
   send_progress(false);
@@ -76,12 +77,14 @@ void RunReport::end(FileTask& task) {
   if (event.status == FileEventStatus::kIndexed) {
     event.chunks = static_cast<int64_t>(task.passages.size());
     summary_.chunks += event.chunks;
+    summary_.tokens += task.tokens_counted;
   } else if (task.known && task.outcome != FileTask::Outcome::kReplaced) {
     event.chunks = task.known->passages;
   }
   // Those whose vectors were known; and a file that is not stored after all takes its own back.
   chunks_done_ += (event.status == FileEventStatus::kIndexed ? event.chunks : 0) - task.chunks_counted;
-  task.chunks_counted = 0;
+  if (event.status != FileEventStatus::kIndexed) tokens_done_ -= task.tokens_counted;
+  task.chunks_counted = task.tokens_counted = 0;
   if (task.outcome != FileTask::Outcome::kUnchanged) {
     ++files_expected_done_;
     count_bytes(task, weight(task) - task.bytes_counted);
@@ -99,6 +102,7 @@ IndexSummary RunReport::finish(bool cancelled) {
   const std::lock_guard lock(mutex_);
   // What a run that is told to stop has embedded and not stored is done again.
   chunks_done_ = summary_.chunks;
+  tokens_done_ = summary_.tokens;
   send_progress(true);
   summary_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   summary_.cancelled = cancelled;
@@ -137,7 +141,7 @@ void RunReport::send_progress(bool always) {
   p.files_done = summary_.files;
   p.files_total = summary_.files + files_expected_ - files_expected_done_;
   p.chunks = chunks_done_;
-  p.tokens = summary_.tokens;
+  p.tokens = tokens_done_;
   p.seconds = std::chrono::duration<double>(now - start_).count();
   p.tokens_per_second = p.seconds > 0 ? static_cast<double>(p.tokens) / p.seconds : 0;
   if (bytes_done_ > 0) p.eta_seconds = std::max(0.0, bytes_expected_ - bytes_done_) / bytes_done_ * p.seconds;

@@ -39,7 +39,8 @@ class RunReport {
   std::mutex mutex_;
   IndexSummary summary_;
   int64_t files_expected_ = 0, files_expected_done_ = 0;
-  int64_t chunks_done_ = 0;  // with vectors, of files that are indexed or being so
+  // Of files that are indexed or being so: passages with vectors, and tokens that were embedded for them.
+  int64_t chunks_done_ = 0, tokens_done_ = 0;
   double bytes_expected_ = 0, bytes_done_ = 0;
   Clock::time_point next_progress_ = start_;
 };

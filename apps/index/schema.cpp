@@ -5,6 +5,8 @@
 #include <string>
 #include <system_error>
 
+#include "apps/index/access.h"
+
 namespace edge_infer {
 namespace {
 
@@ -107,9 +109,7 @@ Result<std::unique_ptr<Database>> open_for_reading(const std::filesystem::path& 
   return immutable ? std::move(immutable) : std::move(database);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Database>> open_index(const std::filesystem::path& path, OpenMode mode) {
+Result<std::unique_ptr<Database>> open_existing_or_new(const std::filesystem::path& path, OpenMode mode) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   const bool exists = std::filesystem::exists(status);
@@ -144,6 +144,18 @@ Result<std::unique_ptr<Database>> open_index(const std::filesystem::path& path, 
   // loses nothing.
   EDGE_INFER_RETURN_IF_ERROR(database->run("PRAGMA synchronous = NORMAL; PRAGMA cell_size_check = ON"));
   return database;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Database>> open_index(const std::filesystem::path& path, OpenMode mode) {
+  EDGE_INFER_RETURN_IF_ERROR(
+      check_file_access(path, mode == OpenMode::kReadOnly ? Access::kRead : Access::kWrite));
+  auto opened = open_existing_or_new(path, mode);
+  // SQLite keeps files beside an index that it writes to.
+  if (!opened && opened.error().code == ErrorCode::kIoError && mode != OpenMode::kReadOnly)
+    EDGE_INFER_RETURN_IF_ERROR(check_folder_access(path));
+  return opened;
 }
 
 Result<std::optional<EmbeddingSpace>> read_space(const Database& database) {

@@ -48,6 +48,20 @@ class Snapshot {
   const Database* database_;
 };
 
+// The best `count` of a ranking, and all that score as the last of them: which of equals come first in the
+// file depends on the order of indexing. `fetch` gives the best so many, in order.
+template <typename T, typename Fetch>
+Result<std::vector<T>> best_with_ties(int64_t count, Fetch fetch) {
+  for (int64_t limit = count + 1;; limit *= 2) {
+    EDGE_INFER_ASSIGN(std::vector<T> found, fetch(limit));
+    if (static_cast<int64_t>(found.size()) <= count) return found;
+    const auto last = found[static_cast<size_t>(count) - 1].score;
+    if (static_cast<int64_t>(found.size()) == limit && found.back().score == last) continue;
+    while (found.back().score != last) found.pop_back();
+    return found;
+  }
+}
+
 Result<std::vector<Candidate>> rank_by_vector(const Database& db,
                                               std::span<const std::unique_ptr<Database>> helpers,
                                               std::span<const float> vector, int64_t count) {
@@ -60,7 +74,9 @@ Result<std::vector<Candidate>> rank_by_vector(const Database& db,
   std::vector<float> unit(vector.begin(), vector.end());
   for (float& x : unit) x = static_cast<float>(x / norm);
   EDGE_INFER_ASSIGN(const std::vector<ScoredSlot> slots,
-                    scan_vectors(db, unit, static_cast<size_t>(count), helpers));
+                    best_with_ties<ScoredSlot>(count, [&](int64_t limit) {
+                      return scan_vectors(db, unit, static_cast<size_t>(limit), helpers);
+                    }));
   EDGE_INFER_ASSIGN(
       Statement passages,
       db.prepare("SELECT chunk.id, file.path, chunk.ordinal FROM vector JOIN chunk ON chunk.vector = "
@@ -96,18 +112,17 @@ Result<TextQuery> drop_common_words(const Database& db, TextQuery query) {
   return rare.terms.empty() ? query : rare;
 }
 
-Status match(const Database& db, const std::string& expression, int64_t count, double bonus,
-             std::vector<Candidate>& found) {
+Result<std::vector<Candidate>> match(const Database& db, const std::string& expression, int64_t count) {
   EDGE_INFER_ASSIGN(
       Statement query,
       db.prepare("SELECT rowid, bm25(chunk_fts) AS badness FROM chunk_fts WHERE chunk_fts MATCH ? "
                  "ORDER BY badness, rowid LIMIT ?"));
   query.bind(0, expression).bind(1, count);
+  std::vector<Candidate> found;
   while (true) {
     EDGE_INFER_ASSIGN(const bool row, query.step());
-    if (!row) return {};
-    const int64_t id = query.integer(0);
-    found.push_back({id, {}, 0, bonus - query.real(1), 0, 0});
+    if (!row) return found;
+    found.push_back({query.integer(0), {}, 0, -query.real(1), 0, 0});
   }
 }
 
@@ -115,8 +130,9 @@ Result<std::vector<Candidate>> rank_by_text(const Database& db, std::string_view
   TextQuery query = parse_text_query(text);
   if (query.terms.empty()) return std::vector<Candidate>{};
   EDGE_INFER_ASSIGN(query, drop_common_words(db, std::move(query)));
-  std::vector<Candidate> ranked;
-  EDGE_INFER_RETURN_IF_ERROR(match(db, query.any(), count, 0, ranked));
+  const std::string words = query.any();
+  EDGE_INFER_ASSIGN(std::vector<Candidate> ranked,
+                    best_with_ties<Candidate>(count, [&](int64_t limit) { return match(db, words, limit); }));
   EDGE_INFER_ASSIGN(Statement place,
                     db.prepare("SELECT file.path, chunk.ordinal FROM chunk JOIN file ON file.id = "
                                "chunk.file WHERE chunk.id = ?"));
@@ -175,15 +191,17 @@ Result<Searcher> Searcher::open(const std::filesystem::path& path) {
 
 Result<std::vector<SearchHit>> Searcher::search(std::string_view query, std::span<const float> vector,
                                                 const SearchOptions& options) const {
-  if (options.top < 1 || options.top > kMaxTop)
-    return fail(ErrorCode::kInvalidArgument, "{} passages asked for, expected 1 to {}", options.top, kMaxTop);
+  if (options.top < 1)
+    return fail(ErrorCode::kInvalidArgument, "{} passages asked for, expected at least 1", options.top);
   if (!space_) return std::vector<SearchHit>{};
   const bool by_vector = options.mode != SearchMode::kText, by_text = options.mode != SearchMode::kVector;
   if (by_vector && static_cast<int64_t>(vector.size()) != space_->dimensions)
     return fail(ErrorCode::kInvalidArgument, "a query vector of {} numbers, the index holds {}",
                 vector.size(), space_->dimensions);
-  const int64_t count = std::max(kMinCandidates, options.top * 4);
   EDGE_INFER_ASSIGN(const Snapshot snapshot, Snapshot::begin(*database_));
+  EDGE_INFER_ASSIGN(const int64_t passages, database_->integer("SELECT count(*) FROM chunk"));
+  const int64_t top = std::min(options.top, passages);
+  const int64_t count = std::max(kMinCandidates, std::min(top * 4, passages));
   std::vector<Candidate> vectors, words;
   if (by_vector) {
     EDGE_INFER_ASSIGN(vectors, rank_by_vector(*database_, helpers_, vector, count));
@@ -207,7 +225,7 @@ Result<std::vector<SearchHit>> Searcher::search(std::string_view query, std::spa
     return text;
   };
   EDGE_INFER_ASSIGN(std::vector<Candidate> shown,
-                    thin_out(ranked, static_cast<size_t>(options.top), kPerFile, text_of));
+                    thin_out(ranked, static_cast<size_t>(top), kPerFile, text_of));
   return load_hits(*database_, std::move(shown));
 }
 

@@ -21,9 +21,8 @@ std::optional<SearchMode> parse_search_mode(std::string_view name);
 
 struct SearchOptions {
   SearchMode mode = SearchMode::kHybrid;
-  int64_t top = 10;  // passages, at most kMaxTop
+  int64_t top = 10;  // passages; more than the index has are as many as it has
 };
-constexpr int64_t kMaxTop = 10'000;
 
 struct SearchHit {
   std::string path;   // bytes as the system has them

@@ -1,8 +1,12 @@
 #include "apps/index/sqlite.h"
 
 #include <sqlite3.h>
+#include <sys/resource.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -12,7 +16,32 @@ namespace {
 // How long a writer waits for another one before it gives up.
 constexpr int kBusyTimeoutMs = 30'000;
 
-ErrorCode error_code_of(int code) {
+// Whether a file of this connection has come so near to the size that this process may write that no page
+// fits any more. SQLite forgets what the system said when a commit fails.
+bool is_at_size_limit(sqlite3* connection) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  constexpr rlim_t kLargestWrite = 65536 + 32;
+  const char* file = sqlite3_db_filename(connection, "main");
+  for (const char* suffix : {"", "-wal", "-journal"}) {
+    std::error_code missing;
+    const auto size = std::filesystem::file_size(std::string(file != nullptr ? file : "") + suffix, missing);
+    if (!missing && size + kLargestWrite > limit.rlim_cur) return true;
+  }
+  return false;
+}
+
+// What the system said when SQLite could not read or write; 0: nothing. Asked right after the failed call.
+int system_error_of(int code, sqlite3* connection) {
+  const int kind = code & 0xff;
+  const bool told = kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN;
+  if (!told || connection == nullptr) return 0;
+  return kind == SQLITE_IOERR && is_at_size_limit(connection) ? EFBIG : sqlite3_system_errno(connection);
+}
+
+ErrorCode error_code_of(int code, sqlite3* connection) {
+  const int system = system_error_of(code, connection);
+  if (system == EFBIG || system == ENOSPC || system == EDQUOT) return ErrorCode::kResourceExhausted;
   switch (code & 0xff) {
     case SQLITE_FULL:
     case SQLITE_NOMEM:
@@ -38,6 +67,9 @@ ErrorCode error_code_of(int code) {
 }
 
 std::string message_of(int code, sqlite3* connection) {
+  const int system = system_error_of(code, connection);
+  if (system == EFBIG) return "the file would grow beyond the size that this process may write (ulimit -f)";
+  if (system == ENOSPC || system == EDQUOT) return "the disk is full";
   switch (code & 0xff) {
     case SQLITE_FULL:
       return "the disk is full";
@@ -50,7 +82,8 @@ std::string message_of(int code, sqlite3* connection) {
     default:
       break;
   }
-  return connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
+  const std::string told = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
+  return system == 0 ? told : fmt::format("{}: {}", told, std::strerror(system));
 }
 
 }  // namespace
@@ -94,7 +127,7 @@ Result<bool> Statement::step() {
     return false;
   }
   const char* file = sqlite3_db_filename(connection, "main");
-  Error error{error_code_of(code),
+  Error error{error_code_of(code, connection),
               fmt::format("\"{}\": {}", file != nullptr ? file : "", message_of(code, connection))};
   sqlite3_reset(statement_.get());
   return std::unexpected(std::move(error));
@@ -174,7 +207,8 @@ Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode
 }
 
 std::unexpected<Error> Database::error(int code) const {
-  return fail(error_code_of(code), "\"{}\": {}", path_.native(), message_of(code, connection_.get()));
+  return fail(error_code_of(code, connection_.get()), "\"{}\": {}", path_.native(),
+              message_of(code, connection_.get()));
 }
 
 Result<Statement> Database::prepare(std::string_view sql) const {

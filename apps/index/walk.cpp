@@ -42,6 +42,10 @@ class Walker {
   }
 
   void walk_root(const std::filesystem::path& given) {
+    if (given.empty()) {  // names nothing, and above all not the root of everything
+      result_.missing.emplace_back();
+      return;
+    }
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(given, error);
     std::filesystem::path real = std::filesystem::canonical(absolute, error);

@@ -29,7 +29,7 @@ struct WalkResult {
   std::vector<FoundFile> files;  // in order of path, without duplicates
   std::vector<RefusedPath> refused;
   std::vector<std::string> roots;       // the given paths, absolute, without links
-  std::vector<std::string> missing;     // those of `roots` that do not exist
+  std::vector<std::string> missing;     // those of `roots` that do not exist, and "" where that was given
   std::vector<std::string> unreadable;  // folders whose content is unknown
 
   // True when the walk can say that nothing lies at `path` any more.

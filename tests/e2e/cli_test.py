@@ -1,22 +1,31 @@
 #!/usr/bin/env python3
 """The command line as scripts see it: formats, exit codes, messages, start-up."""
+import fcntl
 import json
 import math
 import os
 import pathlib
+import pty
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
+import termios
+import time
 import zipfile
 
-from support import BIN, MODEL, Checks, need_model, run
+from support import BIN, MODEL, ROOT, Checks, need_model, run
 
 need_model()
 check = Checks()
 folder = tempfile.TemporaryDirectory()
 tmp = pathlib.Path(folder.name)
 env = {"EDGE_INFER_CACHE": str(tmp / "cache"), "HOME": str(tmp)}
+
+
+PDFIUM = os.environ.get("EDGE_INFER_PDFIUM") or str(BIN / "../lib/libpdfium.so")
 
 
 def cli(*args, **kwargs):
@@ -176,6 +185,70 @@ r = cli("index", "--db", db, "--json", "--model", MODEL, documents, tmp / "dokum
 events = r.json_lines()
 check(r.code == 1 and "dokuments" in r.err and "no such file" in r.err, f"a mistyped path is an error: {r.code} {r.err}")
 check(events[-1]["event"] == "summary" and events[-1]["unchanged"] == 1 and events[-1]["failed"] == 2, f"the others are indexed: {events[-1]}")
+if pathlib.Path(PDFIUM).exists():
+    shutil.copy(next((ROOT / "samples/documents").rglob("*.pdf")), documents / "sheet.pdf")
+    without = {**env, "EDGE_INFER_PDFIUM": "/nonexistent"}
+    for has, status in ((False, "failed"), (False, "failed"), (True, "indexed"), (True, "unchanged"), (False, "unchanged")):
+        events = run("index", "--db", tmp / "p.db", "--json", "--model", MODEL, documents, env=env if has else without).json_lines()
+        told = [e for e in events if e["event"] == "file" and e["path"].endswith("sheet.pdf")]
+        check(told[0]["status"] == status and (status != "failed" or "libpdfium.so" in told[0]["reason"]), f"a missing PDFium is no property of the file: {has} {told}")
+    with open(documents / "sheet.pdf", "ab") as sheet:
+        sheet.write(b"\n% changed\n")
+    for has in (False, True):
+        events = run("index", "--db", tmp / "p.db", "--json", "--model", MODEL, documents, env=env if has else without).json_lines()
+        told = [e for e in events if e["event"] == "file" and e["path"].endswith("sheet.pdf")][0]
+        check(told["status"] == ("indexed" if has else "failed") and told["chunks"] > 0, f"older passages stay meanwhile: {told}")
+    (documents / "sheet.pdf").unlink()
+# Ctrl-C beside a document that takes long to read.
+if pathlib.Path(PDFIUM).exists():
+    pages = 20_000
+    content = "BT /F 9 Tf " + "".join(f"1 0 0 1 9 {y} Tm (some words of a page in line {y}) Tj " for y in range(9, 800, 9)) + "ET"
+    with open(documents / "long.pdf", "w") as file:
+        file.write("%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Count " + str(pages) + "/Kids["
+                   + " ".join(f"{5 + i} 0 R" for i in range(pages)) + "]>>\nendobj\n"
+                   + f"3 0 obj\n<</Length {len(content)}>>\nstream\n{content}\nendstream\nendobj\n"
+                   + "4 0 obj\n<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>\nendobj\n")
+        for i in range(pages):
+            file.write(f"{5 + i} 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 3 0 R/Resources<</Font<</F 4 0 R>>>>>>\nendobj\n")
+        file.write("trailer\n<</Root 1 0 R>>\n%%EOF\n")
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen([str(BIN / "edge-infer"), "index", "--json", "--threads", "1", "--db", str(tmp / f"c{stop}.db"), "--model", MODEL,
+                                    str(documents)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **env}, text=True)
+        told, asked = [], time.monotonic()
+        for line in process.stdout:
+            told.append(json.loads(line))
+            if told[-1]["event"] == "file" and told[-1]["path"].endswith("note.txt"):
+                asked = time.monotonic()
+                process.send_signal(stop)
+        took = time.monotonic() - asked
+        check(process.wait() == 1 and "interrupted" in process.stderr.read() and took < 10, f"a run ends soon after Ctrl-C: {took:.2f} s")
+        check(told[-1]["event"] == "summary" and told[-1]["indexed"] == told[-1]["chunks"] == 1
+              and not [e for e in told if e["event"] == "file" and e["path"].endswith("long.pdf")],
+              f"what was read is stored, what was being read is left: {told[-1]}")
+        check("harbour gate" in cli("search", "--db", tmp / f"c{stop}.db", "harbour").out, "and is found")
+    (documents / "long.pdf").unlink()
+# The bar on a narrow terminal.
+for columns in (40, 20):
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    subprocess.run([str(BIN / "edge-infer"), "index", "--db", str(tmp / f"w{columns}.db"), "--model", MODEL, str(documents)],
+                   stdout=subprocess.DEVNULL, stderr=end, env={**os.environ, **env}, check=True)
+    os.close(end)
+    shown = b""
+    try:
+        while chunk := os.read(terminal, 65536):
+            shown += chunk
+    except OSError:
+        pass
+    os.close(terminal)
+    bars = [bar for bar in shown.decode().replace("\x1b[K", "").split("\r") if "ETA" in bar]
+    check(bars and all(len(bar) < columns and re.search(r"ETA (-:--|\d+:\d\d)$", bar) for bar in bars), f"the time left fits {columns} columns: {shown!r}")
+check(cli("search", "--db", db, "--top", "100000", "harbour").code == 0 and cli("search", "--db", db, "--top", "0", "harbour").code == 2, "--top takes any positive number")
+(documents / "csi.txt").write_text("A crane\u009b31m lifts the boat.")
+cli("index", "--db", db, "--model", MODEL, documents)
+shown = cli("search", "--db", db, "crane").out
+check("A crane 31m lifts" in shown and "\u009b" not in shown, f"control characters do not reach the terminal: {shown!r}")
+(documents / "csi.txt").unlink()
 progress = [e for e in cli("index", "--db", tmp / "k.db", "--json", "--model", MODEL, documents).json_lines() if e["event"] != "file"]
 check(progress[-2]["event"] == "progress" and progress[-2]["chunks"] == progress[-1]["chunks"] > 0, f"the last progress is the summary's: {progress[-2:]}")
 for query in ("", " ", "\t\n"):

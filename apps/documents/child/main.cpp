@@ -1,6 +1,6 @@
 // edge-infer-read: the process in which documents are parsed. Descriptor 0 is the document, 1 a pipe for the
 // answer (protocol.h). Started by read_document() only:
-//   edge-infer-read NAME TEXT_BYTES MEMORY_BYTES TIME_MS PDFIUM
+//   edge-infer-read NAME TEXT_BYTES MEMORY_BYTES TIME_MS SOURCE_BYTES PDFIUM
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,20 +36,24 @@ void write_all(std::string_view bytes) {
   }
 }
 
-Result<std::string_view> map_document() {
+// The file's first `size` bytes: what it had when the parent looked. It may grow meanwhile.
+Result<std::string_view> map_document(int64_t size) {
   struct stat st{};
   if (::fstat(0, &st) != 0 || !S_ISREG(st.st_mode))
     return fail(ErrorCode::kInvalidArgument, "not a regular file");
-  if (st.st_size == 0) return std::string_view{};
-  void* data = ::mmap(nullptr, static_cast<size_t>(st.st_size), PROT_READ, MAP_PRIVATE, 0, 0);
+  if (st.st_size < size)
+    return fail(ErrorCode::kIoError, "the file shrank from {} to {} bytes while it was read", size,
+                st.st_size);
+  if (size == 0) return std::string_view{};
+  void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, 0, 0);
   if (data == MAP_FAILED) return fail(ErrorCode::kIoError, "cannot map the file: {}", std::strerror(errno));
-  return std::string_view(static_cast<const char*>(data), static_cast<size_t>(st.st_size));
+  return std::string_view(static_cast<const char*>(data), static_cast<size_t>(size));
 }
 
-ReaderAnswer answer(const char* name, const char* pdfium, const ReadLimits& limits) {
+ReaderAnswer answer(const char* name, int64_t size, const char* pdfium, const ReadLimits& limits) {
   ReaderAnswer out;
   try {
-    const Result<std::string_view> source = map_document();
+    const Result<std::string_view> source = map_document(size);
     if (!source) return {false, false, std::unexpected(source.error())};
     Result<PreparedDocument> prepared = PreparedDocument::prepare(*source, name, pdfium);
     if (!prepared) return {false, false, std::unexpected(prepared.error())};
@@ -72,23 +76,23 @@ ReaderAnswer answer(const char* name, const char* pdfium, const ReadLimits& limi
 int main(int argc, char** argv) {
   using namespace edge_infer;
   ReadLimits limits;
-  if (argc == 6) {
+  int64_t size = -1;
+  if (argc == 7) {
     limits.text_bytes = number(argv[2]);
     limits.memory_bytes = number(argv[3]);
     limits.time_ms = number(argv[4]);
+    size = number(argv[5]);
   }
-  if (argc != 6 || limits.text_bytes < 0 || limits.memory_bytes < 0 || limits.time_ms < 0) {
+  if (argc != 7 || limits.text_bytes < 0 || limits.memory_bytes < 0 || limits.time_ms < 0 || size < 0) {
     std::fputs("edge-infer-read is started by edge-infer to read documents; it has no use by itself\n",
                stderr);
     return 2;
   }
-  struct stat st{};
-  const int64_t file = ::fstat(0, &st) == 0 ? st.st_size : 0;
-  limit_resources(limits.memory_bytes + file, limits.time_ms / 1000 + 1);
+  limit_resources(limits.memory_bytes + size, limits.time_ms / 1000 + 1);
   ::tzset();  // libzip converts dates: the zone is read now, while files can be
   std::string bytes;
   try {
-    bytes = encode_answer(answer(argv[1], argv[5], limits));
+    bytes = encode_answer(answer(argv[1], size, argv[6], limits));
   } catch (const std::bad_alloc&) {
     bytes = encode_answer({false, false,
                            fail(ErrorCode::kResourceExhausted, "reading needs more than {} bytes of memory",

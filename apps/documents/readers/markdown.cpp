@@ -8,6 +8,7 @@
 
 #include "apps/documents/protocol.h"
 #include "apps/documents/readers/builder.h"
+#include "apps/documents/readers/delimiter_rows.h"
 #include "apps/documents/readers/html.h"
 #include "apps/documents/readers/readers.h"
 
@@ -20,6 +21,7 @@ class MarkdownReader {
       : decoded_(decoded),
         text_(decoded.text()),
         skip_(skip),
+        rows_(text_.substr(skip)),
         limits_(limits),
         builder_("markdown", limits),
         block_(decoded) {}
@@ -38,7 +40,7 @@ class MarkdownReader {
     parser.text = [](MD_TEXTTYPE type, const MD_CHAR* data, MD_SIZE size, void* self) {
       return me(self).text(type, {data, size});
     };
-    const std::string_view body = text_.substr(skip_);
+    const std::string_view body = rows_.padded();
     if (body.size() > UINT32_MAX / 2)
       return fail(ErrorCode::kResourceExhausted, "Markdown of more than 2 GB");
     const int status = md_parse(body.data(), static_cast<MD_SIZE>(body.size()), &parser, this);
@@ -113,15 +115,20 @@ class MarkdownReader {
   }
 
   int text(MD_TEXTTYPE type, std::string_view piece) {
-    const char *begin = text_.data(), *end = begin + text_.size();
+    const std::string_view body = rows_.padded();
+    const char *begin = body.data(), *end = begin + body.size();
     const bool inside = piece.data() >= begin && piece.data() + piece.size() <= end;
-    const size_t at = inside ? static_cast<size_t>(piece.data() - begin) : last_;
+    const auto source = [&](const char* place) {
+      return skip_ + rows_.original(static_cast<size_t>(place - begin));
+    };
+    const size_t at = inside ? source(piece.data()) : last_;
+    const size_t size = inside ? source(piece.data() + piece.size()) - at : piece.size();
     if (type == MD_TEXT_HTML) {
       if (!inside) return 0;
       if (html_start_ == std::string_view::npos) html_start_ = at;
-      last_ = html_end_ = at + piece.size();
+      last_ = html_end_ = at + size;
       if (piece.starts_with("<br") && !block_.empty() && !block_.ends_in_space())
-        block_.replace("\n", at, piece.size());
+        block_.replace("\n", at, size);
       return 0;
     }
     switch (type) {
@@ -137,7 +144,7 @@ class MarkdownReader {
         const std::string value = decode_entity(piece);
         const bool usable = valid_utf8_prefix(value) == value.size() && !value.empty() &&
                             static_cast<unsigned char>(value[0]) >= 0x20;
-        if (usable) block_.replace(value == "\xc2\xa0" ? " " : value, at, piece.size());
+        if (usable) block_.replace(value == "\xc2\xa0" ? " " : value, at, size);
         break;
       }
       default:
@@ -146,12 +153,12 @@ class MarkdownReader {
           return 0;
         }
         if (code_) {
-          block_.copy(at, piece.size());
+          block_.copy(at, size);
         } else {
-          block_.copy_collapsed(at, piece.size());
+          block_.copy_collapsed(at, size);
         }
     }
-    last_ = at + piece.size();
+    last_ = at + size;
     return 0;
   }
 
@@ -196,6 +203,7 @@ class MarkdownReader {
   const DecodedText& decoded_;
   std::string_view text_;
   size_t skip_;
+  DelimiterRows rows_;
   ReadLimits limits_;
   DocumentBuilder builder_;
   BlockText block_;

@@ -26,7 +26,7 @@ Result<std::unique_ptr<Pdfium>> Pdfium::load(const std::string& path) {
   p->library_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (p->library_ == nullptr) {
     const char* reason = ::dlerror();
-    return fail(ErrorCode::kUnsupported, "pdf support needs libpdfium.so: {}",
+    return fail(ErrorCode::kInternal, "pdf support needs libpdfium.so: {}",
                 reason != nullptr ? reason : path);
   }
   void (*init)(const LibraryConfig*) = nullptr;
@@ -51,8 +51,7 @@ Result<std::unique_ptr<Pdfium>> Pdfium::load(const std::string& path) {
       find(l, "FPDFDest_GetDestPageIndex", p->dest_page_index);
   if (!found) {
     p->destroy_library_ = nullptr;
-    return fail(ErrorCode::kUnsupported, "pdf support needs libpdfium.so: \"{}\" lacks a function of it",
-                path);
+    return fail(ErrorCode::kInternal, "pdf support needs libpdfium.so: \"{}\" lacks a function of it", path);
   }
   static const char* no_fonts[] = {nullptr};
   const LibraryConfig config{2, no_fonts, nullptr, 0};

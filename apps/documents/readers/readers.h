@@ -33,8 +33,7 @@ Result<Document> read_zip(std::string_view source, std::string_view name, const 
 // before the sandbox closes; read() needs nothing but memory.
 class PreparedDocument {
  public:
-  // `pdfium_path` may be empty. Errors: those of sniff_format(); kUnsupported when PDFium is needed and
-  // missing.
+  // `pdfium_path` may be empty. Errors: those of sniff_format(); kInternal when PDFium is needed and missing.
   static Result<PreparedDocument> prepare(std::string_view source, std::string_view name,
                                           const std::string& pdfium_path);
   Result<Document> read(const ReadLimits& limits);

@@ -126,7 +126,7 @@ Result<PreparedDocument> PreparedDocument::prepare(std::string_view source, std:
   if (p.format_ == Format::kPdf) {
     if (pdfium_path.empty())
       return fail(
-          ErrorCode::kUnsupported,
+          ErrorCode::kInternal,
           "pdf support needs libpdfium.so beside the program, in ../lib, or named by $EDGE_INFER_PDFIUM");
     EDGE_INFER_ASSIGN(p.pdfium_, Pdfium::load(pdfium_path));
   }

@@ -126,6 +126,38 @@ TEST(Chunker, keeps_the_heading_path_in_front_of_what_is_embedded) {
   expect_sound(maker.document, chunks, 42);
 }
 
+TEST(Chunker, headings_without_text_have_the_path_that_they_share) {
+  const auto heading_of = [](const Maker& maker) {
+    const auto chunks = chunk(maker.document, 256);
+    EXPECT_EQ(chunks.size(), 1u);
+    return chunks.empty() ? "" : chunks[0].heading;
+  };
+  EXPECT_EQ(heading_of(Maker().heading("A", 1)), "A");
+  EXPECT_EQ(heading_of(Maker().heading("A", 1).heading("B", 2)), "A > B") << "a chain leads to its end";
+  EXPECT_EQ(heading_of(Maker().heading("A", 1).heading("B", 2).heading("C", 2)), "A");
+  EXPECT_EQ(heading_of(Maker().heading("A", 1).heading("B", 2).heading("C", 3).heading("D", 2)), "A");
+  EXPECT_EQ(heading_of(Maker().heading("A", 1).heading("B", 1)), "");
+  EXPECT_EQ(heading_of(Maker().heading("A", 2).heading("B", 3).heading("C", 3).heading("D", 1)), "");
+  EXPECT_EQ(heading_of(Maker().heading("A", 1).heading("B", 2).heading("C", 2).paragraph("Text.")), "A > C");
+}
+
+TEST(Chunker, ends_early_when_nobody_wants_the_passages) {
+  Maker maker;
+  for (int i = 0; i < 200; ++i) maker.paragraph(sentences(i, 4, 8));
+  ChunkOptions options;
+  options.max_tokens = 64;
+  int asked = 0;
+  options.stop = [&] { return ++asked > 30; };
+  const TestTokenizer tokenizer;
+  EXPECT_LT(chunk_document(maker.document, tokenizer, options).size(), 30u);
+  // Within one block, too.
+  Maker one;
+  one.paragraph(sentences(1, 100'000, 8));
+  asked = 0;
+  EXPECT_LT(chunk_document(one.document, tokenizer, options).size(), 30u);
+  EXPECT_LT(asked, 40);
+}
+
 TEST(Chunker, never_crosses_a_heading_of_level_two_but_joins_short_deeper_sections) {
   Maker maker;
   maker.heading("A", 2)

@@ -91,6 +91,30 @@ TEST(MarkdownReader, reads_all_kinds_of_blocks) {
   expect_offsets_hold(document, source);
 }
 
+TEST(MarkdownReader, reads_tables_ruled_with_any_number_of_dashes) {
+  for (const char* rule : {"|-|--|---|", "|:-|-:|:-:|", "-|-|-", "| - | -- | :-- |", " |--|--|--| \r"}) {
+    const std::string source = fmt::format(
+        "Before.\n\n| One | Two | Three |\n{}\n| 11 | 22 | 33 |\n\nAfter &amp; *much* more.\n", rule);
+    const Document document = read(source, "a.md");
+    EXPECT_EQ(outline(document), "P Before.|Th One | Two | Three|T 11 | 22 | 33|P After & much more.")
+        << rule;
+    expect_offsets_hold(document, source);
+  }
+  const std::string_view quoted = "> | One | Two |\n> |--|--|\n> | 11 | 22 |\n\nAfter it.\n";
+  EXPECT_EQ(outline(read(quoted, "a.md")), "Th One | Two|T 11 | 22|P After it.");
+  expect_offsets_hold(read(quoted, "a.md"), quoted);
+}
+
+TEST(MarkdownReader, keeps_what_only_looks_like_the_rule_of_a_table) {
+  const std::string_view source =
+      "```\n| One | Two |\n|--|--|\n```\n\nwords\n--\n\n`a | b`\n|::|\n\n- one | two\n\n      |-|\n\nlast "
+      "words\n";
+  const Document document = read(source, "a.md");
+  EXPECT_EQ(outline(document),
+            "C | One | Two |\n|--|--||H2 words|P a | b |::||L one | two|C |-||P last words");
+  expect_offsets_hold(document, source);
+}
+
 TEST(MarkdownReader, takes_the_first_heading_as_title) {
   EXPECT_EQ(read("# Top\n\ntext", "a.md").title, "Top");
 }
@@ -220,7 +244,7 @@ TEST(Sniffing, goes_by_content_then_by_name) {
 TEST(Sniffing, says_what_pdf_needs) {
   Result<PreparedDocument> prepared = PreparedDocument::prepare("%PDF-1.4", "a.pdf", "");
   ASSERT_FALSE(prepared);
-  EXPECT_EQ(prepared.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(prepared.error().code, ErrorCode::kInternal);
   EXPECT_NE(prepared.error().message.find("libpdfium.so"), std::string::npos);
 }
 

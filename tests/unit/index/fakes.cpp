@@ -103,7 +103,7 @@ std::vector<float> FakeEmbedder::vector_of(const std::string& text) const {
 DocumentSource fake_source(std::string version) {
   DocumentSource source;
   source.version = std::move(version);
-  source.read = [](const std::filesystem::path& path) -> Result<Document> {
+  source.read = [](const std::filesystem::path& path, const StopReading&) -> Result<Document> {
     const auto extension = path.extension();
     if (extension == ".broken") return fail(ErrorCode::kCorruption, "broken on purpose");
     if (extension == ".png") return fail(ErrorCode::kUnsupported, "no reader for it");
@@ -126,7 +126,7 @@ DocumentSource fake_source(std::string version) {
     }
     return document;
   };
-  source.chunk = [](const Document& document) {
+  source.chunk = [](const Document& document, const StopReading&) {
     std::vector<Chunk> chunks;
     std::string heading;
     for (const Block& block : document.blocks) {

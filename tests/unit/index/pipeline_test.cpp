@@ -227,7 +227,7 @@ TEST_F(Pipeline, file_that_turns_bad_loses_its_passages_but_not_when_it_cannot_b
   write_text(docs_ / "b.txt", "beta");
   index();
   DocumentSource source = testing::fake_source();
-  source.read = [](const fs::path& path) -> Result<Document> {
+  source.read = [](const fs::path& path, const StopReading&) -> Result<Document> {
     if (path.filename() == "a.txt") return fail(ErrorCode::kCorruption, "rotten");
     return fail(ErrorCode::kIoError, "no permission");
   };
@@ -295,6 +295,16 @@ TEST_F(Pipeline, missing_path_is_reported_and_the_run_goes_on) {
   EXPECT_EQ(s.failed, 1);
   EXPECT_EQ(observer_.events[(folder_ / "nothing").native()].reason, "no such file or directory");
   EXPECT_EQ(s.missing, std::vector<std::string>{(folder_ / "nothing").native()});
+}
+
+TEST_F(Pipeline, an_empty_path_is_missing_and_forgets_nothing) {
+  write_text(docs_ / "a.txt", "alpha");
+  index();
+  const IndexSummary s = index({fs::path()});
+  EXPECT_EQ(s.failed, 1);
+  EXPECT_EQ(s.deleted, 0);
+  EXPECT_EQ(s.missing, std::vector<std::string>{""});
+  EXPECT_EQ(count("SELECT count(*) FROM chunk"), 1);
 }
 
 TEST_F(Pipeline, a_path_that_was_indexed_and_is_gone_is_not_missing) {

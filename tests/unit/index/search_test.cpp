@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -200,6 +201,42 @@ TEST_F(Search, equal_scores_are_ordered_by_path_whatever_the_order_of_indexing) 
   const std::vector<std::string> expected = {"a.txt", "k.txt", "m.txt", "z.txt"};
   for (const auto mode : {SearchMode::kHybrid, SearchMode::kVector, SearchMode::kText})
     EXPECT_EQ(names(find("same passage", mode)), expected);
+}
+
+// More equals than a search looks at, and the first of them indexed last.
+TEST_F(Search, equals_beyond_the_candidates_are_ordered_by_path_too) {
+  const auto case_variant = [](int i) {
+    std::string word = "harbourgate";
+    for (size_t bit = 0; bit < word.size(); ++bit)
+      if ((i >> bit & 1) != 0) word[bit] = static_cast<char>(word[bit] - 'a' + 'A');
+    return word;
+  };
+  for (int i = 600; i > 0; i -= 200) {
+    for (int k = i - 200; k < i; ++k) add(fmt::format("{:03}.txt", k), case_variant(k));
+    index();
+  }
+  const auto by_vector = [&] { return names(find("harbourgate", SearchMode::kVector, 5)); };
+  const auto by_text = [&] { return names(find("harbourgate", SearchMode::kText, 5)); };
+  const auto vectors = by_vector(), words = by_text();
+  EXPECT_EQ(vectors[0], "000.txt");
+  EXPECT_EQ(words[0], "000.txt");
+  fs::remove(db_);
+  index();
+  EXPECT_EQ(vectors, by_vector());
+  EXPECT_EQ(words, by_text());
+}
+
+TEST_F(Search, gives_as_many_as_there_are_when_more_are_asked_for) {
+  for (int i = 0; i < 300; ++i) add(fmt::format("{:03}.txt", i), fmt::format("valve number{}", i));
+  index();
+  for (const auto mode : {SearchMode::kHybrid, SearchMode::kVector, SearchMode::kText})
+    for (const int64_t top : {int64_t{300}, int64_t{100'000}, std::numeric_limits<int64_t>::max()})
+      EXPECT_EQ(find("valve", mode, top).size(), 300u) << top;
+  EXPECT_EQ(Searcher::open(db_)
+                ->search("valve", embedder_.vector_of("valve"), {SearchMode::kHybrid, 0})
+                .error()
+                .code,
+            ErrorCode::kInvalidArgument);
 }
 
 TEST_F(Search, one_file_does_not_fill_the_top) {

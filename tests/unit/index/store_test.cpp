@@ -288,6 +288,8 @@ TEST_F(Faults, full_disk_is_a_clear_error_and_loses_nothing) {
     ++failures;
     EXPECT_EQ(full.code, 1);
     EXPECT_NE(full.output.find(db.native()), std::string::npos) << full.output;
+    EXPECT_NE(full.output.find("resource exhausted"), std::string::npos) << full.output;
+    EXPECT_NE(full.output.find("ulimit -f"), std::string::npos) << full.output;
     const Status intact = verify_index(db);
     ASSERT_TRUE(intact.has_value()) << intact.error().message;
     const std::string after = dump_index(db).value_or("");
@@ -300,6 +302,54 @@ TEST_F(Faults, full_disk_is_a_clear_error_and_loses_nothing) {
   EXPECT_GT(failures, 0);
   ASSERT_EQ(run_victim(db.native() + " " + docs_.native()).code, 0);
   EXPECT_TRUE(dump_index(db).value_or("") == undisturbed_);
+}
+
+// What a user without rights is told, by a child that gives up root's.
+TEST_F(Faults, refusals_name_their_cause) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become a user who may not";
+  const fs::path shelf = folder_ / "shelf", open = folder_ / "open", closed = folder_ / "closed";
+  for (const fs::path& folder : {shelf, open, closed}) fs::create_directory(folder);
+  for (const fs::path& file : {open / "secret.db", open / "fixed.db", closed / "i.db"})
+    fs::copy(folder_ / "undisturbed.db", file);
+  ::chmod(folder_.path().c_str(), 0755);
+  ::chmod(shelf.c_str(), 0555);
+  ::chmod(open.c_str(), 0777);
+  ::chmod(closed.c_str(), 0700);
+  ::chmod((open / "secret.db").c_str(), 0000);
+  ::chmod((open / "fixed.db").c_str(), 0444);
+  struct Case {
+    fs::path file;
+    OpenMode mode;
+    std::string said;
+  };
+  const std::vector<Case> cases = {
+      {shelf / "new.db", OpenMode::kCreate, "may not make files in the folder \"" + shelf.native() + "\""},
+      {open / "secret.db", OpenMode::kCreate, "may not read it"},
+      {open / "secret.db", OpenMode::kReadOnly, "may not read it"},
+      {open / "fixed.db", OpenMode::kCreate, "may not write it"},
+      {closed / "i.db", OpenMode::kReadOnly, "a folder above it is closed"},
+      {closed / "new.db", OpenMode::kCreate, "a folder above it is closed"},
+  };
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (::setuid(65534) != 0) ::_exit(99);
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const auto opened = open_index(cases[i].file, cases[i].mode);
+      const std::string said = opened ? "it was opened" : opened.error().message;
+      if (opened || opened.error().code != ErrorCode::kIoError ||
+          said.find(cases[i].said) == std::string::npos ||
+          said.find(cases[i].file.native()) == std::string::npos) {
+        std::fprintf(stderr, "%s\n", said.c_str());
+        ::_exit(static_cast<int>(i) + 1);
+      }
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "the number of the case, from 1";
 }
 
 TEST_F(Faults, index_in_a_read_only_folder_can_be_searched_but_not_written) {
@@ -322,7 +372,10 @@ TEST_F(Faults, index_in_a_read_only_folder_can_be_searched_but_not_written) {
       if (!hits || hits->empty()) ::_exit(2);
       const auto store = IndexStore::open(shelf / "i.db", FakeEmbedder().space());
       if (store) ::_exit(3);
-      ::_exit(store.error().message.find("i.db") != std::string::npos ? 0 : 4);
+      const std::string& said = store.error().message;
+      ::_exit(said.find("i.db") != std::string::npos && said.find("permission denied") != std::string::npos
+                  ? 0
+                  : 4);
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cli/option_range.h"
-
 #include "runtime/device/registry.h"
 
 namespace edge_infer {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -29,8 +30,15 @@ Result<std::shared_ptr<const Entry>> Module::pick(std::span<const TensorView> in
     waiting_.push_back({entry, settings});
     if (waiting_.size() == 1) {
       join_improver();  // it has left its loop: nothing was waiting
-      improver_ = std::thread([this] { improve_all(); });
-      improver_process_ = ::getpid();
+      try {
+        improver_ = std::thread([this] { improve_all(); });
+        improver_process_ = ::getpid();
+      } catch (const std::system_error& e) {
+        log_warning("there is no thread to make better kernels on, the prebuilt ones go on serving: {}",
+                    e.what());
+        waiting_.clear();
+        improved_ = fail(ErrorCode::kResourceExhausted, "no thread to make better kernels on: {}", e.what());
+      }
     }
   }
   return entry;

@@ -99,6 +99,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
                    "address to listen on; another than loopback needs a key")
       ->capture_default_str();
   command->add_option("--port", arguments->server.port, "port to listen on; 0: any free one")
+      ->check(integer_from(0, 65535))
       ->capture_default_str();
   command->add_option(
       "--api-key", arguments->server.service.access.api_key,

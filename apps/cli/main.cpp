@@ -76,8 +76,9 @@ std::optional<std::string> wrong_start(const CLI::App& app, std::span<char* cons
 int finish_output(int exit_code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return exit_code;
+  if (exit_code != 0) return exit_code;  // which has been explained
   std::fputs("edge-infer: cannot write to standard output\n", stderr);
-  return exit_code == 0 ? 1 : exit_code;
+  return 1;
 }
 
 }  // namespace
@@ -108,6 +109,13 @@ int main(int argc, char** argv) {
       std::vector<std::string> arguments;  // last first, as CLI11 takes them
       for (int i = argc - 1; i > 0; --i) arguments.push_back(protect(argv[i]));
       app.parse(std::move(arguments));
+    } catch (const CLI::RequiredError& e) {
+      // What is not known explains better what is missing.
+      const std::vector<std::string> unknown = app.remaining(true);
+      exit_code =
+          unknown.empty()
+              ? (app.exit(e), 2)
+              : report_usage(fmt::format("unknown option or argument {}", quote(unprotect(unknown.front()))));
     } catch (const CLI::ParseError& e) {
       // Help and version end with 0; everything else is wrong usage.
       exit_code = app.exit(e) == 0 ? 0 : 2;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,9 @@ int32_t guarded(edge_infer_error* error, Body body) noexcept {
     return report(error, code_of(status.error().code), status.error().message.c_str());
   } catch (const std::bad_alloc&) {
     return report(error, EDGE_INFER_RESOURCE_EXHAUSTED, "out of memory");
+  } catch (const std::system_error& exception) {
+    const std::string message = std::string("the system gives no more threads: ") + exception.what();
+    return report(error, EDGE_INFER_RESOURCE_EXHAUSTED, message.c_str());
   } catch (const std::exception& exception) {
     return report(error, EDGE_INFER_INTERNAL, exception.what());
   } catch (...) {

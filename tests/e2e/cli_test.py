@@ -158,7 +158,8 @@ for line, words in (('{"txt": 1}', "no member \"text\""), ('{"text": "a\\ud800b"
 for args, words in ((["frobnicate"], "unknown command \"frobnicate\""), (["frobnicate", "--version"], "frobnicate"), (["--frobnicate"], "unknown option \"--frobnicate\""), (["--version", "frobnicate"], "frobnicate"),
                     (["--version", "--frobnicate"], "frobnicate"), (["embed", "--model", MODEL, "--frobnicate", "x"], "frobnicate"), (["embed", "--model", MODEL, "--threads", "x", "y"], "found \"x\""),
                     (["embed", "--model", MODEL, "--threads", "1.5", "y"], "an integer from 1 to 1024"), (["embed", "--model", MODEL, "--threads", "99999999999999999999", "y"], "from 1 to 1024"),
-                    (["search", "--db", "x", "--top", "many", "q"], "found \"many\""), (["bench", "--model", MODEL, "--seconds", "nan"], "found \"nan\"")):
+                    (["search", "--db", "x", "--top", "many", "q"], "found \"many\""), (["bench", "--model", MODEL, "--seconds", "nan"], "found \"nan\""),
+                    (["embed", "--nope", "x"], "--nope"), (["search", "--nope"], "--nope"), (["cache", "nope"], "nope"), (["serve", "--model", MODEL, "--port", "99999"], "found \"99999\"")):
     r = cli(*args)
     check(r.code == 2 and r.out == "" and words in r.err, f"wrong usage names what is wrong: {args}: {r.code} {r.err}")
 for command in ("embed", "tokenize"):
@@ -258,7 +259,7 @@ for args in (["embed", "--model", MODEL, "x"], ["search", "--db", db, "harbour"]
              ["explain", "--model", MODEL], ["index", "--json", "--db", db, "--model", MODEL, documents], ["--version"]):
     with open("/dev/full", "w") as full:
         done = subprocess.run([str(BIN / "edge-infer"), *map(str, args)], stdout=full, stderr=subprocess.PIPE, env={**os.environ, **env})
-    check(done.returncode == 1 and b"standard output" in done.stderr, f"a full disk is an error: {args[0]}: {done.returncode} {done.stderr}")
+    check(done.returncode == 1 and done.stderr.count(b"standard output") == 1, f"a full disk is an error: {args[0]}: {done.returncode} {done.stderr}")
 readonly = {**env, "EDGE_INFER_CACHE": "/proc/edge-infer"}
 r = run("embed", "--model", MODEL, "Harbour gate", env=readonly)
 check(r.code == 0 and all(abs(x - y) < 2e-6 for x, y in zip(r.json_lines()[0], a.json_lines()[0])),

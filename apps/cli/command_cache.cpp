@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program_report.h"
@@ -64,9 +66,9 @@ struct FileCount {
   int64_t files = 0, bytes = 0;
 };
 
-FileCount count_files(CacheFile::Kind kind) {
+FileCount count_files(std::span<const CacheFile> all, CacheFile::Kind kind) {
   FileCount count;
-  for (const CacheFile& file : list_cache_files(default_cache_dir())) {
+  for (const CacheFile& file : all) {
     if (file.kind != kind) continue;
     ++count.files;
     count.bytes += file.bytes;
@@ -77,7 +79,9 @@ FileCount count_files(CacheFile::Kind kind) {
 Result<int> print_stats(const CacheArguments& arguments) {
   const auto cache = KernelCache::open({.dir = default_cache_dir()});
   const CacheStats s = cache->stats();
-  const FileCount packs = count_files(CacheFile::Kind::kPack), images = count_files(CacheFile::Kind::kImage);
+  const std::vector<CacheFile> all = list_cache_files(default_cache_dir());
+  const FileCount packs = count_files(all, CacheFile::Kind::kPack),
+                  images = count_files(all, CacheFile::Kind::kImage);
   const ordered_json d = {{"file", s.file},
                           {"in_memory", s.file.empty()},
                           {"read_only", s.read_only},

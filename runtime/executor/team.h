@@ -1,6 +1,6 @@
-// Worker teams: with team_threads.h the only place where the runtime makes threads. One worker budget a
-// process: a call takes what is free, at least one, so that two callers get one worker each instead of
-// fighting over all of them.
+// Worker teams: with team_threads.h the only place where the runtime makes threads for calls. One worker
+// budget a process: a call takes what is free, at least one, so that two callers get one worker each instead
+// of fighting over all of them.
 #pragma once
 
 #include <atomic>
